@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "weft/base/check.h"
 
@@ -48,9 +49,12 @@ std::optional<std::pair<std::byte*, std::vector<Event>>> Arena::take_lowest(
     std::uint64_t others,
     std::size_t may_grow) {
   bytes = round_up(bytes, kAlignment);
-  std::size_t offset = lowest(bytes, user, kept, others);
-  const std::size_t room = slabs_.front().size() + may_grow;
-  if (offset + bytes > room) offset = lowest(bytes, user, kept, 0);
+  const std::size_t size = slabs_.front().size();
+  std::size_t offset = lowest(bytes, user, kept, std::numeric_limits<std::uint64_t>::max());
+  if (offset + bytes > size + may_grow) {
+    offset = lowest(bytes, user, kept, others);
+    if (offset + bytes > size) offset = lowest(bytes, user, kept, 0);
+  }
   if (const std::size_t end = offset + bytes; end > slabs_.front().size()) {
     grow(end - slabs_.front().size(), free_.end());
     if (begin() == nullptr) return std::nullopt;

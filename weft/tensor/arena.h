@@ -35,9 +35,10 @@ class Arena {
   std::pair<std::byte*, std::vector<Event>> take_fitting(std::size_t bytes, const Stream* user);
   // The memory at that place, where it is free.
   std::optional<std::vector<Event>> take_at(std::byte* data, std::size_t bytes);
-  // The lowest memory beside what is `kept`, sorted: such as is ready for `user` or was given back
-  // before so many others, for which the region grows by at most `may_grow`; else such as is free,
-  // else the region grows. None where it does not grow in place. Not for memory in pieces.
+  // The lowest memory beside what is `kept`, sorted: such as is ready for `user`, for which the
+  // region grows by at most `may_grow`; else such as was given back before so many others, else
+  // such as is free, else the region grows. None where it does not grow in place. Not for memory in
+  // pieces.
   std::optional<std::pair<std::byte*, std::vector<Event>>> take_lowest(std::size_t bytes,
                                                                        const Stream* user,
                                                                        std::span<const Extent> kept,
