@@ -252,6 +252,49 @@ TEST_P(Streams, ManyPiecesAreCopiedWhateverTheirLengthAndPlace) {
   EXPECT_EQ(read<std::int16_t>(*stream, to), expected);
 }
 
+// Few and small, and more of them or larger: a GPU takes other ways then.
+TEST_P(Streams, PiecesAreCopiedBesideWhateverElseIsAskedFor) {
+  for (const auto& [pieces, elements] : {std::pair{3, 5}, {40, 5}, {3, 400'000}}) {
+    Pool pool(*device_);
+    const auto stream = make("s");
+    const Shape shape{pieces + 1, elements};
+    const Tensor from(pool, DType::F32, shape, Tag::Workspace);
+    const Tensor to(pool, DType::F32, shape, Tag::Workspace);
+    std::vector<float> values(static_cast<std::size_t>(from.elements()));
+    std::iota(values.begin(), values.end(), 0.0f);
+    write<float>(*stream, from, values);
+    const std::int64_t bytes = elements * std::int64_t{sizeof(float)};
+    std::byte *in = to.raw(*stream), *out = from.raw(*stream);
+    stream->enqueue_host("meet", WorkClass::Communication, [=](Transfers& transfers) {
+      std::vector<Copy> copies;
+      for (std::int64_t i = 0; i < pieces; ++i) {
+        copies.push_back({in + i * bytes, out + i * bytes, bytes});
+      }
+      transfers.copy_pieces(copies, [&] {
+        const std::shared_ptr<std::byte> host = transfers.host_scratch(bytes);
+        const Copy leaves{host.get(), out + pieces * bytes, bytes};
+        const Copy returns{in + pieces * bytes, host.get(), bytes};
+        transfers.copy_both({&leaves, 1}, {});
+        transfers.copy_both({}, {&returns, 1});
+      });
+    });
+    EXPECT_EQ(read<float>(*stream, to), values) << pieces << " of " << elements;
+  }
+}
+
+TEST_P(Streams, AnErrorBesidePiecesIsTheStreams) {
+  Pool pool(*device_);
+  const auto stream = make("s");
+  const Tensor from(pool, DType::F32, {2, 400'000}, Tag::Workspace);
+  const Tensor to(pool, DType::F32, {2, 400'000}, Tag::Workspace);
+  std::byte *in = to.raw(*stream), *out = from.raw(*stream);
+  stream->enqueue_host("meet", WorkClass::Communication, [=](Transfers& transfers) {
+    const Copy all{in, out, 2 * 400'000 * 4};
+    transfers.copy_pieces({&all, 1}, [] { throw base::SystemError("a cable was pulled"); });
+  });
+  EXPECT_THROW(stream->synchronize(), base::SystemError);
+}
+
 TEST_P(Streams, SumsTakeAnyNumberOfSources) {
   Pool pool(*device_);
   const auto stream = make("s");

@@ -9,10 +9,6 @@
 namespace weft::comm {
 namespace {
 
-// Reductions hold one segment of every peer at a time: size() times this much memory while they
-// run, outside the rank's pool, and a segment is still in the cache when it is summed.
-constexpr std::int64_t kSegmentBytes = 1 << 20;
-
 // The moved counts live in the body; the pointers stay good because the tensors noted their use.
 std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
   return {counts.begin(), counts.end()};
@@ -244,7 +240,7 @@ std::int64_t Collectives::reduce_chunks(tensor::Transfers& transfers,
                                         std::byte* out) {
   const std::int64_t width = tensor::size_of(dtype);
   const std::int64_t longest = chunks.count(0);
-  const std::int64_t segment = std::min(longest, kSegmentBytes / width);
+  const std::int64_t segment = std::min(longest, transfers.segment_bytes() / width);
   const std::shared_ptr<std::byte> scratch = transfers.scratch(size() * segment * width);
   std::int64_t sent = 0;
   std::int64_t offset = 0;  // of the segment in every chunk

@@ -83,15 +83,13 @@ void DispatchTrip::learn_counts(model::DispatchState& state, const model::Routed
                                .rotary_SD = {}};
   const std::int64_t numbers = dispatcher_->counts();
   Tensor counts_N(pool_, DType::I64, {numbers}, Tag::Activations);
-  const Tensor overflow_1(pool_, DType::F64, {1}, Tag::Workspace);
-  kernels::zero(stream_, overflow_1);
   dispatcher_->lay_out(context, state, routed, counts_N);
-  dispatcher_->learn(context,
-                     state,
-                     model::exchange_counts(context, *groups_.ep, std::move(counts_N)),
-                     overflow_1);
+  kernels::seal_counts(stream_, counts_N, groups_.ep->rank());
+  const Tensor shown_GN =
+      model::show_to_host(context, model::gather_counts(context, *groups_.ep, std::move(counts_N)));
   stream_.synchronize();
-  dispatcher_->size(state);
+  model::open_counts(shown_GN);
+  dispatcher_->plan_on_host(state, shown_GN);
 }
 
 TripResult DispatchTrip::run(const model::Routed& routed) {

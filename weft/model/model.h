@@ -54,6 +54,7 @@ struct LayerState {
   RouteState route;
   SharedExpertsState shared;
   Tensor counts_SN;  // int64: what this rank tells the others of its slices
+  Tensor shown_GN;   // the same of every rank, host-visible, where the host is to learn it
   std::vector<SliceState> slices;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -39,12 +40,20 @@ class Transfers {
   // Two lists of copies beside each other, each in any order, as a link carries both directions at
   // once. What one list writes the other does not touch, and no copy overlaps itself.
   virtual void copy_both(std::span<const Copy> some, std::span<const Copy> others) = 0;
-  // Many copies inside device memory. None overlaps another or itself.
-  virtual void copy_pieces(std::span<const Copy> pieces) {
+  // Many copies inside device memory, and beside them what `meanwhile` asks for, which touches
+  // nothing of theirs. None overlaps another or itself.
+  virtual void copy_pieces(std::span<const Copy> pieces, const std::function<void()>& meanwhile) {
     for (const auto& [to, from, bytes] : pieces) copy(to, from, bytes);
+    meanwhile();
+  }
+  void copy_pieces(std::span<const Copy> pieces) {
+    copy_pieces(pieces, [] {});
   }
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;
 
+  // So much of every rank a reduction holds at a time, outside any pool: what is still in the cache
+  // when it is summed, or what a launch is worth. The same on all ranks of a run.
+  virtual std::int64_t segment_bytes() const { return 1 << 20; }
   // out[i] = sources[0][i] + sources[1][i] + ..., in that order and in that dtype; or their
   // maximum, which is NaN where any is. `out` may be one of the sources.
   virtual void reduce(DType dtype,

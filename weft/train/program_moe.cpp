@@ -54,22 +54,35 @@ void Program::lay_out(const Node& node, const model::Context& context) {
     dispatcher().lay_out(context, slice(part).dispatch, routed(part), counts_N);
     begin += numbers;
   }
+  if (numbers > 0) kernels::seal_counts(context.stream, state.counts_SN, groups_.ep->rank());
 }
 
 void Program::counts(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
-  const Tensor table = model::exchange_counts(context, *groups_.ep, std::move(state.counts_SN));
+  const Tensor table = model::gather_counts(context, *groups_.ep, std::move(state.counts_SN));
+  if (dispatcher().host_learns()) {
+    state.shown_GN = model::show_to_host(context, table);
+    return;
+  }
+  kernels::open_counts(context.stream, table);
   const std::int64_t each = dispatcher().counts();
   for (std::size_t i = 0; i < state.slices.size(); ++i) {
-    dispatcher().learn(context,
-                       state.slices[i].dispatch,
-                       table.columns(static_cast<std::int64_t>(i) * each, each),
-                       totals_.overflow());
+    dispatcher().plan_on_device(context,
+                                state.slices[i].dispatch,
+                                table.columns(static_cast<std::int64_t>(i) * each, each),
+                                totals_.overflow());
   }
 }
 
 void Program::sizes(const Node& node) {
-  for (model::SliceState& slice : layer(node).slices) dispatcher().size(slice.dispatch);
+  model::LayerState& state = layer(node);
+  model::open_counts(state.shown_GN);
+  const std::int64_t each = dispatcher().counts();
+  for (std::size_t i = 0; i < state.slices.size(); ++i) {
+    dispatcher().plan_on_host(state.slices[i].dispatch,
+                              state.shown_GN.columns(static_cast<std::int64_t>(i) * each, each));
+  }
+  state.shown_GN.reset();
 }
 
 void Program::merge(const Node& node, const model::Context& context) {

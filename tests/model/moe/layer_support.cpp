@@ -96,10 +96,8 @@ class Rank {
     tensor::write<double>(*stream_, overflow_1_, std::vector<double>{0});
     dispatcher_->lay_out(context, state_, routed_, counts_N);
     if (numbers > 0) {
-      const Tensor table = exchange_counts(context, *tapped_, std::move(counts_N));
-      dispatcher_->learn(context, state_, table, overflow_1_);
-      stream_->synchronize();
-      if (!layer_.budget && !layer_.capacity) dispatcher_->size(state_);
+      kernels::seal_counts(*stream_, counts_N, tapped_->rank());
+      plan(context, gather_counts(context, *tapped_, std::move(counts_N)));
     }
     dispatcher_->permute_forward(context, state_, routed_);
     dispatcher_->dispatch_forward(context, state_);
@@ -110,6 +108,19 @@ class Rank {
     dispatcher_->combine_forward(context, state_);
     y_TD_ = context.activation({tokens_, d});
     dispatcher_->merge_forward(context, state_, y_TD_, floats(5, first_ * d, {tokens_, d}));
+  }
+
+  void plan(const Context& context, const Tensor& table) {
+    if (dispatcher_->host_learns()) {
+      const Tensor shown_GN = show_to_host(context, table);
+      stream_->synchronize();
+      open_counts(shown_GN);
+      dispatcher_->plan_on_host(state_, shown_GN);
+    } else {
+      kernels::open_counts(*stream_, table);
+      dispatcher_->plan_on_device(context, state_, table, overflow_1_);
+      stream_->synchronize();
+    }
   }
 
   void backward(const Context& context) {

@@ -93,17 +93,20 @@ void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self)
   });
   const std::shared_ptr<std::byte> unread = has_unread ? transfers.scratch(kRoundBytes) : nullptr;
   std::array<std::shared_ptr<std::byte>, 2> host;
-  std::vector<Copy> coming = copies_to_self(parts, self);
-  for (std::int64_t begin = 0, turn = 0; begin < cargo.bytes;
-       begin += kRoundBytes, turn = 1 - turn) {
-    std::shared_ptr<std::byte>& memory = host[static_cast<std::size_t>(turn)];
-    if (!memory) memory = transfers.host_scratch(kRoundBytes);
-    const std::int64_t end = std::min(begin + kRoundBytes, cargo.bytes);
-    Round round = round_of(cargo, begin, end, memory.get(), unread.get());
-    transfers.copy_both(round.out, coming);
-    coming = std::move(round.in);
-  }
-  transfers.copy_both({}, coming);
+  const auto travel = [&] {
+    std::vector<Copy> coming;
+    for (std::int64_t begin = 0, turn = 0; begin < cargo.bytes;
+         begin += kRoundBytes, turn = 1 - turn) {
+      std::shared_ptr<std::byte>& memory = host[static_cast<std::size_t>(turn)];
+      if (!memory) memory = transfers.host_scratch(kRoundBytes);
+      const std::int64_t end = std::min(begin + kRoundBytes, cargo.bytes);
+      Round round = round_of(cargo, begin, end, memory.get(), unread.get());
+      transfers.copy_both(round.out, coming);
+      coming = std::move(round.in);
+    }
+    transfers.copy_both({}, coming);
+  };
+  transfers.copy_pieces(copies_to_self(parts, self), travel);
 }
 
 void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
@@ -123,13 +126,15 @@ void bounce_answered(tensor::Transfers& transfers,
   const std::shared_ptr<std::byte> host =
       transfers.host_scratch(std::max(cargo.bytes, kRoundBytes));
   const Round round = round_of(cargo, 0, cargo.bytes, host.get(), nullptr);
-  transfers.copy_both(round.out, copies_to_self(parts, self));
-  std::byte* bytes = host.get();
-  for (const Part& part : cargo.parts) {
-    answer(part, bytes);
-    bytes += Cargo::length(part);
-  }
-  transfers.copy_both({}, round.in);
+  transfers.copy_pieces(copies_to_self(parts, self), [&] {
+    transfers.copy_both(round.out, {});
+    std::byte* bytes = host.get();
+    for (const Part& part : cargo.parts) {
+      answer(part, bytes);
+      bytes += Cargo::length(part);
+    }
+    transfers.copy_both({}, round.in);
+  });
 }
 
 }  // namespace weft::comm::loopback

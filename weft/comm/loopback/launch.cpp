@@ -46,10 +46,10 @@ class LoopbackTransport final : public Transport {
         carry(transfers, parts);
         return fill_behind(parts, transfers);
       case Operation::ReduceScatter:
-        carry(transfers, parts);
         // Sums of what experts computed are rows too: those for a peer return as the peer's.
-        if (messages_.each == 0) hold_own(parts, transfers);
-        return;
+        if (messages_.each > 0) return carry(transfers, parts);
+        if (!links_.are_emulated()) bounce(transfers, parts, self_);
+        return hold_own(parts, transfers);
       case Operation::AllReduce:
         return carry(transfers, parts);
       case Operation::Broadcast:
@@ -119,9 +119,11 @@ class LoopbackTransport final : public Transport {
   // Every member has the values that this one has.
   void hold_own(std::span<const Part> parts, tensor::Transfers& transfers) const {
     const Part& own = parts[static_cast<std::size_t>(self_)];
+    std::vector<tensor::Copy> copies;
     for (const Part& part : parts) {
-      if (part.member != self_) transfers.copy(part.in, own.out, part.in_bytes);
+      if (part.member != self_) copies.push_back({part.in, own.out, part.in_bytes});
     }
+    transfers.copy_pieces(copies);
   }
 
   static std::vector<Part> only_out(std::span<const Part> parts) {

@@ -52,6 +52,11 @@ class Faults {
   void raise(FaultCode code, std::initializer_list<std::int64_t> numbers) const {
     tensor::raise(*word_, ticket_, code, numbers);
   }
+  void raise(const tensor::Fault& fault) const {
+    const auto& n = fault.numbers;
+    static_assert(tensor::Fault::kNumbers == 6);
+    raise(fault.code, {n[0], n[1], n[2], n[3], n[4], n[5]});
+  }
 
  private:
   tensor::FaultWord* word_;

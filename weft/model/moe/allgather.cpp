@@ -62,22 +62,14 @@ void AllGather::lay_out_rows(const Context& context,
                           {.first = 0, .width = grid().local()});
 }
 
-void AllGather::learn(const Context& context,
-                      DispatchState& state,
-                      const Tensor& counts_GN,
-                      const Tensor&) const {
-  state.announced_GN = show_to_host(context, counts_GN);
-}
-
-void AllGather::size(DispatchState& state) const {
+void AllGather::plan_on_host(DispatchState& state, const Tensor& shown_GN) const {
   state.arriving = 0;
-  const std::int64_t* row = state.announced_GN.host<const std::int64_t>();
-  for (int rank = 0; rank < ep_.size(); ++rank, row += state.announced_GN.row_stride()) {
+  const std::int64_t* row = shown_GN.host<const std::int64_t>();
+  for (int rank = 0; rank < ep_.size(); ++rank, row += shown_GN.row_stride()) {
     const std::int64_t slots = row[ep_.rank()];
     check_announced(rank, slots, state.most_tokens * grid().per_token);
     state.arriving += slots;
   }
-  state.announced_GN.reset();
 }
 
 void AllGather::permute_rows(const Context& context,

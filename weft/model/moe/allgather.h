@@ -12,8 +12,7 @@ class AllGather final : public Dispatcher {
   AllGather(const config::ModelConfig& config, comm::Communicator& ep);
 
   std::int64_t counts() const override { return padded_ ? 0 : ep_.size(); }
-  void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
-  void size(DispatchState&) const override;
+  void plan_on_host(DispatchState&, const Tensor& shown_GN) const override;
 
   void dispatch_forward(const Context&, DispatchState&) const override;
   ExpertRows arrange_forward(const Context&, DispatchState&) const override;

@@ -89,23 +89,13 @@ void AllToAll::lay_out_rows(const Context& context,
   state.plan = plan_exchange(equal, ep_.size(), ep_.rank(), grid().experts, rows);
 }
 
-void AllToAll::learn(const Context& context,
-                     DispatchState& state,
-                     const Tensor& counts_GN,
-                     const Tensor&) const {
-  state.counts_GN = counts_GN;
-  state.announced_GN = show_to_host(context, counts_GN);
-}
-
-void AllToAll::size(DispatchState& state) const {
-  const std::span counts_GE(state.announced_GN.host<const std::int64_t>(),
-                            static_cast<std::size_t>(state.announced_GN.elements()));
-  state.plan = plan_exchange(counts_GE,
+void AllToAll::plan_on_host(DispatchState& state, const Tensor& shown_GN) const {
+  state.counts_GN = shown_GN;
+  state.plan = plan_exchange(counts_on_host(shown_GN),
                              ep_.size(),
                              ep_.rank(),
                              grid().experts,
                              state.most_tokens * grid().per_token);
-  state.announced_GN.reset();
 }
 
 void AllToAll::permute_rows(const Context& context,

@@ -13,8 +13,7 @@ class AllToAll final : public Dispatcher {
   AllToAll(const config::ModelConfig& config, comm::Communicator& ep);
 
   std::int64_t counts() const override { return padded_ ? 0 : grid().experts; }
-  void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
-  void size(DispatchState&) const override;
+  void plan_on_host(DispatchState&, const Tensor& shown_GN) const override;
 
   void dispatch_forward(const Context&, DispatchState&) const override;
   ExpertRows arrange_forward(const Context&, DispatchState&) const override;

@@ -37,6 +37,13 @@ void Dispatcher::lay_out(const Context& context,
   lay_out_rows(context, state, fanned_out(routed, shards), counts_N);
 }
 
+void Dispatcher::plan_on_device(const Context&,
+                                DispatchState&,
+                                const Tensor&,
+                                const Tensor&) const {
+  UNREACHABLE("a plan on the device where the host learns the counts");
+}
+
 void Dispatcher::permute_forward(const Context& context,
                                  DispatchState& state,
                                  const Routed& routed) const {

@@ -4,8 +4,9 @@
 // Local work and communication alternate:
 //
 //   lay_out   local, with the routing   which rows travel; this rank's row counts
-//   learn     communication lane        from every rank's counts: how many rows go where
-//   size      host                      the host reads that, to make room (not under a budget)
+//   counts    communication lane        what every rank counted
+//   plan      host, or the same lane    from that, how many rows go where: by the host, which makes
+//                                       room for them, or under a budget by the device
 //   permute   local                     rows into wire order
 //   dispatch  communication             rows, probabilities and choices to the experts' ranks
 //   arrange   local, in experts         rows by expert, where they do not arrive so
@@ -73,12 +74,11 @@ struct ShardChoice {
 struct DispatchState {
   ShardChoice shards;  // undefined where every expert is on one rank
   std::int64_t most_tokens = 0;
-  Tensor counts_GN;                // int64: what every rank counted
-  Tensor announced_GN;             // the same, host-visible, where the host is to learn it
+  Tensor counts_GN;                // alltoall: what every rank counted; int64, host-visible
   Tensor row_Tk, slot_R, token_R;  // alltoall: see kernels::sort_by_expert
   Exchange plan;                   // alltoall: what the host learned
   Hop across, within;              // flex
-  Tensor splits;                   // flex: see kernels::plan_hops; host-visible as above
+  Tensor splits;                   // flex, where the host never learns: see kernels::plan_hops
   std::int64_t arriving = 0;       // X, or room for as many
   std::int64_t rows_each = 0;      // where experts are padded: of each; else 0
   Cargo sent, received;
@@ -98,13 +98,17 @@ class Dispatcher {
   virtual std::int64_t counts() const = 0;
 
   void lay_out(const Context&, DispatchState&, const Routed&, const Tensor& counts_N) const;
-  // Adds 1 to overflow_1 (fp64) where a rank would get more rows than its budget; nothing travels
-  // then, and what this step computes is worth nothing.
-  virtual void learn(const Context&,
-                     DispatchState&,
-                     const Tensor& counts_GN,
-                     const Tensor& overflow_1) const = 0;
-  virtual void size(DispatchState&) const = 0;
+
+  // From the counts of all ranks, opened, where rows go: planned by the host, of counts that it may
+  // read, or by the device, where the host never learns them. The device adds 1 to overflow_1
+  // (fp64) where a rank would get more rows than its budget; nothing travels then, and what this
+  // step computes is worth nothing.
+  virtual bool host_learns() const { return true; }
+  virtual void plan_on_host(DispatchState&, const Tensor& shown_GN) const = 0;
+  virtual void plan_on_device(const Context&,
+                              DispatchState&,
+                              const Tensor& counts_GN,
+                              const Tensor& overflow_1) const;
 
   void permute_forward(const Context&, DispatchState&, const Routed&) const;
   virtual void dispatch_forward(const Context&, DispatchState&) const = 0;

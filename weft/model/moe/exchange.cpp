@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "weft/base/check.h"
+#include "weft/base/sealed_count.h"
+#include "weft/tensor/fault.h"
 
 namespace weft::model {
 namespace {
@@ -32,23 +35,51 @@ void check_counts(std::span<const std::int64_t> counts_E, std::int64_t source, s
 
 }  // namespace
 
-Tensor exchange_counts(const Context& context, comm::Communicator& ep, Tensor counts_N) {
+Tensor gather_counts(const Context& context, comm::Communicator& ep, Tensor counts_N) {
   const std::int64_t n = counts_N.dim(0);
   if (ep.size() == 1) return counts_N.view({1, n});
   const Tensor all(context.pool, DType::I64, {ep.size() * n}, Tag::Communication);
-  const Tensor counts_GN = all.view({ep.size(), n});
-  kernels::seal_counts(context.stream, counts_N, ep.rank());
   ep.all_gather(context.stream, all, counts_N, comm::Content::Metadata);
-  kernels::open_counts(context.stream, counts_GN);
-  return counts_GN;
+  return all.view({ep.size(), n});
 }
 
 Tensor show_to_host(const Context& context, const Tensor& counts_GN) {
   const Tensor shown =
       Tensor::host_visible(context.pool, DType::I64, counts_GN.shape(), Tag::Workspace);
-  const kernels::RowBlock all{.from = 0, .to = 0, .rows = counts_GN.dim(0)};
-  kernels::copy_rows(context.stream, shown, counts_GN, {&all, 1});
+  std::byte* to = shown.raw(context.stream);
+  const std::byte* from = counts_GN.raw(context.stream);
+  // As they came, a member's at a time: a device that only counts what happens carries no more.
+  const std::int64_t members = counts_GN.dim(0), each = counts_GN.bytes() / members;
+  std::vector<tensor::Download> all;
+  for (std::int64_t at = 0; at < members * each; at += each) {
+    all.push_back({.to = to + at, .from = from + at, .bytes = each});
+  }
+  context.stream.download_all(std::move(all));
   return shown;
+}
+
+void open_counts(const Tensor& shown_GN) {
+  auto* number = shown_GN.host<std::int64_t>();
+  for (std::int64_t member = 0; member < shown_GN.dim(0); ++member) {
+    for (std::int64_t i = 0; i < shown_GN.dim(1); ++i, ++number) {
+      const std::optional<std::int64_t> count = base::unseal(*number, member, i);
+      if (!count) {
+        tensor::throw_fault(
+            {.code = tensor::FaultCode::CountsDamaged, .numbers = {i, member, *number}});
+      }
+      *number = *count;
+    }
+  }
+}
+
+std::vector<std::int64_t> counts_on_host(const Tensor& shown_GN) {
+  std::vector<std::int64_t> counts;
+  const auto* row = shown_GN.host<const std::int64_t>();
+  for (std::int64_t member = 0; member < shown_GN.dim(0); ++member) {
+    counts.insert(counts.end(), row, row + shown_GN.dim(1));
+    row += shown_GN.row_stride();
+  }
+  return counts;
 }
 
 Exchange plan_exchange(std::span<const std::int64_t> counts_GE,

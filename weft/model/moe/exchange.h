@@ -11,12 +11,21 @@
 
 namespace weft::model {
 
-// What every rank of the group counted, (G, N), from what this one did; uses counts_N up. A damaged
-// message ends the run; the codes that tell are put in and taken out on the way.
-Tensor exchange_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
+// What every rank of the group sealed (kernels::seal_counts), (G, N), from what this one did; uses
+// counts_N up. Who plans with them opens them: the device, where the host never learns, or the
+// host.
+Tensor gather_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
 
-// A copy that the host may read, once it has waited for it.
+// A copy that the host may read, once it has waited for it. No kernel makes it, nor any of the
+// host's way to the counts: beside a product that fills a GPU it would wait for the product's end.
 Tensor show_to_host(const Context&, const Tensor& counts_GN);
+
+// By the host, in place: SystemError names the member whose numbers did not arrive as they were
+// sent.
+void open_counts(const Tensor& shown_GN);
+
+// Row by row; they may be columns of what was shown.
+std::vector<std::int64_t> counts_on_host(const Tensor& shown_GN);
 
 struct Exchange {
   std::vector<std::int64_t> send_rows;     // to each rank of the group

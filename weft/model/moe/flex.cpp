@@ -1,7 +1,10 @@
 #include "weft/model/moe/flex.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "weft/kernels/hop_counts.h"
 #include "weft/model/moe/sorting.h"
 
 namespace weft::model {
@@ -155,22 +158,18 @@ void Flex::lay_out_rows(const Context& context,
                           {.first = 0, .width = grid().local()});
 }
 
-void Flex::learn(const Context& context,
-                 DispatchState& state,
-                 const Tensor& counts_GN,
-                 const Tensor& overflow_1) const {
+void Flex::plan_on_device(const Context& context,
+                          DispatchState& state,
+                          const Tensor& counts_GN,
+                          const Tensor& overflow_1) const {
   const kernels::Hops shape = hops(state.most_tokens);
   const std::int64_t machines = shape.machines(), n = shape.per_machine;
-  const Shape numbers{shape.splits()};
-  state.splits = bounded_
-                     ? Tensor(context.pool, DType::I64, numbers, Tag::Communication)
-                     : Tensor::host_visible(context.pool, DType::I64, numbers, Tag::Communication);
+  state.splits = Tensor(context.pool, DType::I64, {shape.splits()}, Tag::Communication);
   kernels::plan_hops(context.stream, state.splits, overflow_1, counts_GN, shape);
   state.across.send = state.splits.rows(0, machines);
   state.across.receive = state.splits.rows(machines, machines);
   state.within.send = state.splits.rows(2 * machines, n);
   state.within.receive = state.splits.rows(2 * machines + n, n);
-  if (!bounded_) return;
   if (padded_) state.rows_each = shape.budget / grid().local();
   const std::int64_t every = shape.ranks * state.most_tokens;
   state.arriving = shape.budget;
@@ -178,22 +177,25 @@ void Flex::learn(const Context& context,
   state.within.room = std::min(shape.budget, every);
 }
 
-void Flex::size(DispatchState& state) const {
-  const std::int64_t* split = state.splits.host<const std::int64_t>();
+void Flex::plan_on_host(DispatchState& state, const Tensor& shown_GN) const {
+  const kernels::Hops shape = hops(state.most_tokens);
+  const kernels::HopCounts counts{.counts = shown_GN.host<const std::int64_t>(),
+                                  .stride = shown_GN.row_stride(),
+                                  .hops = shape};
+  if (const std::optional<tensor::Fault> fault = counts.fault()) tensor::throw_fault(*fault);
+  std::vector<std::int64_t> splits(static_cast<std::size_t>(shape.splits()));
+  counts.split(splits.data());
+  auto split = splits.begin();
   const auto take = [&](std::int64_t count) {
-    std::vector<std::int64_t> rows(split, split + count);
-    split += count;
-    return rows;
+    const auto begin = std::exchange(split, split + count);
+    return std::vector<std::int64_t>(begin, split);
   };
-  for (Hop* hop : {&state.across, &state.within}) {
-    hop->send_rows = take(hop->send.dim(0));
-    hop->receive_rows = take(hop->receive.dim(0));
-    hop->room = total(hop->receive_rows);
-    hop->send.reset();
-    hop->receive.reset();
-  }
+  state.across.send_rows = take(shape.machines());
+  state.across.receive_rows = take(shape.machines());
+  state.within.send_rows = take(shape.per_machine);
+  state.within.receive_rows = take(shape.per_machine);
+  for (Hop* hop : {&state.across, &state.within}) hop->room = total(hop->receive_rows);
   state.arriving = *split;
-  state.splits.reset();
 }
 
 void Flex::permute_rows(const Context& context, DispatchState& state, const Routed& routed) const {

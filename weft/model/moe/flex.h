@@ -18,8 +18,9 @@ class Flex final : public Dispatcher {
   Flex(const config::ModelConfig& config, const EpGroups& groups, config::RowBudget budget);
 
   std::int64_t counts() const override { return hops(0).counts(); }
-  void learn(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
-  void size(DispatchState&) const override;
+  bool host_learns() const override { return !bounded_; }
+  void plan_on_host(DispatchState&, const Tensor& shown_GN) const override;
+  void plan_on_device(const Context&, DispatchState&, const Tensor&, const Tensor&) const override;
 
   void dispatch_forward(const Context&, DispatchState&) const override;
   ExpertRows arrange_forward(const Context&, DispatchState&) const override;

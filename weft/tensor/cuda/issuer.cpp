@@ -8,7 +8,9 @@
 namespace weft::tensor::cuda {
 namespace {
 
-constexpr std::chrono::milliseconds kAwake{2};
+// Longer than a layer takes: the host waits so long for the counts of the next one, and a thread
+// that sleeps is woken some 80 us late, while the card waits for what it would issue.
+constexpr std::chrono::milliseconds kAwake{20};
 
 }  // namespace
 

@@ -31,6 +31,21 @@ bool is_pinned(const std::byte* memory) {
   return attributes.type != cudaMemoryTypeUnregistered;
 }
 
+// Of copies that follow one another on both sides, one.
+void join_neighbours(std::vector<Download>& all) {
+  std::vector<Download> joined;
+  for (const Download& one : all) {
+    Download* last = joined.empty() ? nullptr : &joined.back();
+    if (last != nullptr && last->to + last->bytes == one.to &&
+        last->from + last->bytes == one.from) {
+      last->bytes += one.bytes;
+    } else {
+      joined.push_back(one);
+    }
+  }
+  all = std::move(joined);
+}
+
 // For a profiler: the node, or the operation where there is none.
 void begin_range(const WorkSpan& span) {
   nvtxRangePushA(span.label.empty() ? span.name.data() : span.label.data());
@@ -152,6 +167,7 @@ void CudaStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes
 }
 
 void CudaStream::download_all(std::vector<Download> all) {
+  join_neighbours(all);
   for (Download& one : all) {
     if (one.bytes > 0 && one.bytes <= kStaged && !is_pinned(one.to))
       one.to = staging_.take_for(one.to, one.bytes, next_ticket_);

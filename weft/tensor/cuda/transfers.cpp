@@ -26,6 +26,18 @@ void reduce_as(cudaStream_t stream,
   check("reduce", launch_reduce<T>(stream, reinterpret_cast<T*>(out), all, combine, elements));
 }
 
+// What the host link carries in less time than a product takes.
+constexpr std::int64_t kFewBytes = 1 << 20, kFewPieces = 16;
+
+// With the priority of communication's streams: what waits for their copies waits for these.
+void make_stream(cudaStream_t& stream) {
+  if (stream != nullptr) return;
+  int least = 0, greatest = 0;
+  check("cudaDeviceGetStreamPriorityRange", cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  check("cudaStreamCreateWithPriority",
+        cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+}
+
 #if CUDART_VERSION >= 13000
 // By one call: many small ones would take the host longer than the card. Products that fill every
 // multiprocessor shall not hold the copies up.
@@ -67,7 +79,9 @@ void start_copies(cudaStream_t stream, std::span<const Copy> copies) {
 }  // namespace
 
 CudaTransfers::~CudaTransfers() {
-  if (second_stream_ != nullptr) cudaStreamDestroy(second_stream_);
+  for (const cudaStream_t stream : {second_stream_, third_stream_}) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
   for (const std::shared_ptr<Kept>& kept : {on_card_, pinned_}) {
     const std::lock_guard lock(kept->mutex);
     for (const auto& [bytes, data] : kept->free) device_.give_back(kept->memory, data, bytes);
@@ -88,22 +102,42 @@ void CudaTransfers::copy(std::byte* to, const std::byte* from, std::int64_t byte
 }
 
 void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> others) {
-  if (second_stream_ == nullptr) {
-    check("cudaStreamCreateWithFlags",
-          cudaStreamCreateWithFlags(&second_stream_, cudaStreamNonBlocking));
-  }
+  make_stream(second_stream_);
   start_copies(stream_, some);
   start_copies(second_stream_, others);
   if (!some.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
   if (!others.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(second_stream_));
 }
 
-// A copy inside the card is a kernel of CUDA's, with a launch for each piece that takes longer than
-// the piece.
-void CudaTransfers::copy_pieces(std::span<const Copy> pieces) {
+// A copy inside the card is a kernel, CUDA's own too, which waits beside a product that fills every
+// multiprocessor until that ends; a copy from or to the host does not. A few bytes go that way.
+void CudaTransfers::copy_by_host(std::span<const Copy> pieces, std::int64_t bytes) {
+  const std::shared_ptr<std::byte> host = host_scratch(bytes);
+  std::vector<Copy> out, in;
+  std::byte* at = host.get();
+  for (const auto& [to, from, length] : pieces) {
+    out.push_back({at, from, length});
+    in.push_back({to, at, length});
+    at += length;
+  }
+  start_copies(stream_, out);
+  start_copies(stream_, in);
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+// All pieces are one launch: CUDA's kernels are one each, which takes longer than a piece does.
+void CudaTransfers::copy_pieces(std::span<const Copy> pieces,
+                                const std::function<void()>& meanwhile) {
+  std::int64_t all = 0;
+  for (const Copy& piece : pieces) all += piece.bytes;
+  if (all <= kFewBytes && std::ssize(pieces) <= kFewPieces) {
+    if (all > 0) copy_by_host(pieces, all);
+    return meanwhile();
+  }
+  make_stream(third_stream_);
   Pieces some{};
   const auto start = [&] {
-    check("copy_pieces", launch_copy_pieces(stream_, some));
+    check("copy_pieces", launch_copy_pieces(third_stream_, some));
     some.count = 0;
   };
   for (const auto& [to, from, bytes] : pieces) {
@@ -114,7 +148,13 @@ void CudaTransfers::copy_pieces(std::span<const Copy> pieces) {
     if (++some.count == kMostPieces) start();
   }
   if (some.count > 0) start();
-  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+  try {
+    meanwhile();
+  } catch (...) {
+    cudaStreamSynchronize(third_stream_);  // whose memory may go with the error
+    throw;
+  }
+  check("cudaStreamSynchronize", cudaStreamSynchronize(third_stream_));
 }
 
 void CudaTransfers::clear(std::byte* to, std::int64_t bytes) {

@@ -18,8 +18,10 @@ class CudaTransfers final : public Transfers {
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
   void copy_both(std::span<const Copy> some, std::span<const Copy> others) override;
-  void copy_pieces(std::span<const Copy> pieces) override;
+  using Transfers::copy_pieces;
+  void copy_pieces(std::span<const Copy> pieces, const std::function<void()>& meanwhile) override;
   void clear(std::byte* to, std::int64_t bytes) override;
+  std::int64_t segment_bytes() const override { return 4 << 20; }
   void reduce(DType dtype,
               Reduce reduce,
               std::byte* out,
@@ -40,6 +42,7 @@ class CudaTransfers final : public Transfers {
     bool is_closed = false;
   };
 
+  void copy_by_host(std::span<const Copy> pieces, std::int64_t bytes);
   void reduce_many(DType dtype,
                    Reduce reduce,
                    std::byte* out,
@@ -49,7 +52,7 @@ class CudaTransfers final : public Transfers {
 
   CudaDevice& device_;
   cudaStream_t stream_ = nullptr;
-  cudaStream_t second_stream_ = nullptr;  // made at the first use
+  cudaStream_t second_stream_ = nullptr, third_stream_ = nullptr;  // made at their first use
   const std::shared_ptr<Kept> on_card_ = std::make_shared<Kept>(Memory::Device);
   const std::shared_ptr<Kept> pinned_ = std::make_shared<Kept>(Memory::HostVisible);
 };
