@@ -72,6 +72,16 @@ TEST(Plan, DelayedWeightGradientsAreAsInTheGoldenFile) {
   EXPECT_TRUE(matches_golden("interleaved_delayed_ep.txt", print(plans_of(c)[0].training)));
 }
 
+TEST(Plan, DispatchesBesideAttentionAreAsInTheGoldenFile) {
+  const PlanCase c{.layers = "mmm",
+                   .dp = 2,
+                   .micro_batches = 2,
+                   .overlap = true,
+                   .delay = true,
+                   .narrow = true};
+  EXPECT_TRUE(matches_golden("interleaved_attention_ep.txt", print(plans_of(c)[0].training)));
+}
+
 TEST(Plan, EarlyReleaseIsAsInTheGoldenFile) {
   const PlanCase c{.layers = "mm", .dp = 2, .micro_batches = 2, .overlap = true, .early = true};
   EXPECT_TRUE(matches_golden("interleaved_early_ep.txt", print(plans_of(c)[0].training)));

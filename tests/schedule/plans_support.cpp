@@ -8,7 +8,7 @@ namespace weft::schedule {
 
 std::string name(const PlanCase& c) {
   return base::text(
-      "{}{} ep{} dp{} tp{}{} cp{}{}{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{} "
+      "{}{} ep{} dp{} tp{}{} cp{}{}{} pp{} vpp{} m{} group{} slices{}{}{}{}{}{}{}{}{}{}{} "
       "{}{}{}{}{}{}",
       c.layers,
       c.layout,
@@ -26,6 +26,7 @@ std::string name(const PlanCase& c) {
       c.slices,
       c.shared ? " shared" : "",
       c.shared_overlap ? " shared_overlap" : "",
+      c.narrow ? " narrow" : "",
       c.global_loss ? " global_loss" : "",
       c.tied ? " tied" : "",
       c.overlap ? " overlap" : "",
@@ -64,6 +65,7 @@ config::Config config_of(const PlanCase& c) {
   config.comm_overlap.delay_wgrad_compute = c.delay;
   if (c.shared) config.model.moe_shared_expert_intermediate_size = 64;
   config.model.moe_shared_expert_overlap = c.shared_overlap;
+  if (c.narrow) config.model.moe_ffn_hidden_size = 8;
   if (c.global_loss) {
     config.model.moe_router_load_balancing_type = {config::LoadBalancing::GlobalAuxLoss};
     config.model.moe_aux_loss_coeff = {0.01};
@@ -148,6 +150,7 @@ std::vector<PlanCase> many_cases() {
       c.shared = turn != 0;
       c.shared_overlap = c.shared && !c.overlap;
       c.global_loss = turn == 2;
+      c.narrow = c.overlap && all.size() / 2 % 2 == 1;
       // The same between data-parallel ranks.
       const std::size_t exchange = all.size() / 2 % 5;
       c.overlap_reduce = exchange == 1 || exchange >= 3;

@@ -27,6 +27,7 @@ struct PlanCase {
   bool overlap_p2p = false;
   int slices = 1;
   bool shared = false, shared_overlap = false;
+  bool narrow = false;  // experts that attention outweighs
   bool global_loss = false;
   config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
   bool defer_head = false;

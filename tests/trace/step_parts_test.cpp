@@ -38,6 +38,19 @@ TEST(StepParts, WhatRunsBesideALayerIsNotApart) {
   EXPECT_DOUBLE_EQ(parts.compute_apart_ms, 10 + 40);
 }
 
+TEST(StepParts, AHostThatWaitsForALayerIsNoWorkOfIt) {
+  Timeline timeline;
+  append(timeline, "F0.head", kComputeLane, -1, 0, 50);
+  timeline.spans.push_back({.name = "0F1.sizes",
+                            .node = "0F1.sizes",
+                            .lane = std::string(kHostLane),
+                            .begin_ns = 0,
+                            .end_ns = 60 * kMs,
+                            .layer = 0});
+  append(timeline, "0F1.attention", kComputeLane, 0, 50, 70);
+  EXPECT_DOUBLE_EQ(step_parts({&timeline, 1}).apart_ms, 50);
+}
+
 TEST(StepParts, AreMeansOverRunsAndRanks) {
   std::vector<Timeline> timelines(2);
   append(timelines[0], "F0.embed", kComputeLane, -1, 0, 10);

@@ -42,6 +42,7 @@ config::Config with_exchange(config::Config config, bool overlapped) {
 
 struct BitsCase {
   int pp = 1, vpp = 1, micro_batches = 2;
+  bool narrow = false;  // experts that attention outweighs: dispatches travel beside it
 };
 
 config::Config config_of(const BitsCase& bits) {
@@ -49,6 +50,7 @@ config::Config config_of(const BitsCase& bits) {
       with_layout(deep_config(), {.world = 2 * bits.pp, .ep = 2, .pp = bits.pp, .vpp = bits.vpp});
   config.train.global_batch_size = 2 * bits.micro_batches;
   config.model.share_embeddings_and_output_weights = true;
+  if (bits.narrow) config.model.moe_ffn_hidden_size = 8;
   return config;
 }
 
@@ -71,28 +73,32 @@ TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders,
-                         OverlapBits,
-                         ::testing::Values(BitsCase{.micro_batches = 2},
-                                           BitsCase{.micro_batches = 4},
-                                           BitsCase{.micro_batches = 8},
-                                           BitsCase{.pp = 2, .micro_batches = 2},
-                                           BitsCase{.pp = 2, .micro_batches = 4},
-                                           BitsCase{.pp = 2, .micro_batches = 8},
-                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 2},
-                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4},
-                                           BitsCase{.pp = 2, .vpp = 2, .micro_batches = 8},
-                                           BitsCase{.pp = 4, .micro_batches = 2},
-                                           BitsCase{.pp = 4, .micro_batches = 4},
-                                           BitsCase{.pp = 4, .micro_batches = 8},
-                                           BitsCase{.pp = 4, .vpp = 2, .micro_batches = 4},
-                                           BitsCase{.pp = 4, .vpp = 2, .micro_batches = 8}),
-                         [](const auto& param_info) {
-                           return fmt::format("Pp{}Vpp{}MicroBatches{}",
-                                              param_info.param.pp,
-                                              param_info.param.vpp,
-                                              param_info.param.micro_batches);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Orders,
+    OverlapBits,
+    ::testing::Values(BitsCase{.micro_batches = 2},
+                      BitsCase{.micro_batches = 4},
+                      BitsCase{.micro_batches = 8},
+                      BitsCase{.pp = 2, .micro_batches = 2},
+                      BitsCase{.pp = 2, .micro_batches = 4},
+                      BitsCase{.pp = 2, .micro_batches = 8},
+                      BitsCase{.pp = 2, .vpp = 2, .micro_batches = 2},
+                      BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4},
+                      BitsCase{.pp = 2, .vpp = 2, .micro_batches = 8},
+                      BitsCase{.pp = 4, .micro_batches = 2},
+                      BitsCase{.pp = 4, .micro_batches = 4},
+                      BitsCase{.pp = 4, .micro_batches = 8},
+                      BitsCase{.pp = 4, .vpp = 2, .micro_batches = 4},
+                      BitsCase{.pp = 4, .vpp = 2, .micro_batches = 8},
+                      BitsCase{.micro_batches = 4, .narrow = true},
+                      BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4, .narrow = true}),
+    [](const auto& param_info) {
+      return fmt::format("Pp{}Vpp{}MicroBatches{}{}",
+                         param_info.param.pp,
+                         param_info.param.vpp,
+                         param_info.param.micro_batches,
+                         param_info.param.narrow ? "Narrow" : "");
+    });
 
 TEST(OverlapBits, TheOrdersAreNotTheSame) {
   const auto text_of = [](const config::Config& config) {
@@ -107,8 +113,8 @@ TEST(OverlapBits, TheOrdersAreNotTheSame) {
 
 // Every message of every kind arrives at random, up to a few nodes later.
 TEST(OverlapBits, RandomDelaysGiveTheSameBits) {
-  for (const BitsCase& bits :
-       {BitsCase{.micro_batches = 4}, BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4}}) {
+  for (const BitsCase& bits : {BitsCase{.micro_batches = 4, .narrow = true},
+                               BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4}}) {
     const config::Config plain = config_of(bits);
     constexpr int kSteps = 5;
     const Outcome expected = train_some(plain, kSteps);

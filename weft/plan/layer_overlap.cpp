@@ -4,7 +4,7 @@
 
 #include "weft/plan/layer_time.h"
 #include "weft/plan/workload.h"
-#include "weft/schedule/passes/weight_gradients.h"
+#include "weft/schedule/passes/interleave.h"
 
 namespace weft::plan {
 namespace {
@@ -27,29 +27,23 @@ double with_host(const ModelConfig& model, double waiting, double device, double
   return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
 }
 
-// With input gradients; or later, beside the combine or the dispatch of the layer before.
-enum class WeightGradients { Together, BesideCombine, BesideDispatch };
+using schedule::DispatchBeside;
 
-WeightGradients weight_gradients(const config::Config& config) {
-  if (!config.comm_overlap.delay_wgrad_compute) return WeightGradients::Together;
-  const int last = static_cast<int>(config.model.num_layers) - 1;
-  return schedule::least_covered(config.model, last) == schedule::Place::Dispatch
-             ? WeightGradients::BesideDispatch
-             : WeightGradients::BesideCombine;
-}
-
-// Pairs of layers on two lanes, as the interleaving pass orders them:
+// Pairs of layers on two lanes, as the interleaving pass orders them
+// (schedule/passes/interleave.h). Dispatches beside experts:
 //   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
 //   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
-// Split off, the last W may wait until behind the next pair's b.experts.W.
+// Beside attention:
+//   ep       b.dispatch.D | f.dispatch.F | b.combine.D     | f.combine.F
+//   compute  f.before     | b.before.D   | f.experts.F [W] | b.experts.D [W]
 // What un-permutes rows follows the combine on its own lane. Where weight gradients are not split
 // off, whoever waits for input gradients waits for them too.
 class Lanes {
  public:
-  Lanes(const LayerTime& layer, WeightGradients weights, double slowdown)
+  Lanes(const LayerTime& layer, const config::Config& config, double slowdown)
       : layer_(layer),
-        splits_(weights != WeightGradients::Together),
-        waits_(weights == WeightGradients::BesideDispatch),
+        beside_(schedule::dispatch_beside(config.model)),
+        splits_(config.comm_overlap.delay_wgrad_compute),
         slowdown_(slowdown) {}
 
   double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
@@ -69,35 +63,62 @@ class Lanes {
   }
 
   void run_pair() {
+    switch (beside_) {
+      case DispatchBeside::Experts:
+        return run_beside_experts();
+      case DispatchBeside::Attention:
+        return run_beside_attention();
+    }
+  }
+
+  double way_back() const { return layer_.after.d + travels_again() + layer_.combine; }
+  double later_weights() const { return (layer_.before.w + layer_.after.w) * slowdown_; }
+
+  void run_beside_experts() {
     const Directions& experts = layer_.experts;
-    ep_ = std::max(ep_, backward_ready_) + layer_.after.d + travels_again() + layer_.combine;
+    ep_ = std::max(ep_, backward_ready_) + way_back();
     const double combine_d = ep_;
     compute_ = std::max(compute_, forward_ready_) + layer_.before.f * slowdown_;
     ep_ = std::max(ep_, compute_) + layer_.dispatch;
     const double dispatch_f = ep_;
     compute_ = std::max(compute_, combine_d) + experts.d * slowdown_;
     const double experts_d = compute_ + (splits_ ? 0 : experts.w * slowdown_);
-    compute_ += experts.w * slowdown_ + waiting_;
+    compute_ += experts.w * slowdown_;
     ep_ = std::max(ep_, experts_d) + layer_.dispatch;
     const double dispatch_d = ep_;
     compute_ = std::max(compute_, dispatch_f) + experts.f * slowdown_;
     ep_ = std::max(ep_, compute_) + layer_.combine + layer_.after.f;
     forward_ready_ = ep_;
     compute_ = std::max(compute_, dispatch_d) + layer_.before.d * slowdown_;
-    const double weights = (layer_.before.w + layer_.after.w) * slowdown_;
-    backward_ready_ = compute_ + (splits_ ? 0 : weights);
-    if (waits_) {
-      waiting_ = weights;
-    } else {
-      compute_ += weights;
-    }
+    backward_ready_ = compute_ + (splits_ ? 0 : later_weights());
+    compute_ += later_weights();
+  }
+
+  void run_beside_attention() {
+    const Directions& experts = layer_.experts;
+    compute_ = std::max(compute_, backward_ready_) + experts.d * slowdown_;
+    const double experts_d = compute_ + (splits_ ? 0 : experts.w * slowdown_);
+    compute_ += experts.w * slowdown_;
+    ep_ = std::max(ep_, experts_d) + layer_.dispatch;
+    const double dispatch_d = ep_;
+    compute_ = std::max(compute_, forward_ready_) + layer_.before.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.dispatch;
+    const double dispatch_f = ep_;
+    compute_ = std::max(compute_, dispatch_d) + layer_.before.d * slowdown_;
+    if (!splits_) compute_ += later_weights();
+    ep_ = std::max(ep_, compute_) + way_back();
+    backward_ready_ = ep_;
+    compute_ = std::max(compute_, dispatch_f) + experts.f * slowdown_;
+    ep_ = std::max(ep_, compute_) + layer_.combine + layer_.after.f;
+    forward_ready_ = ep_;
+    if (splits_) compute_ += later_weights();
   }
 
   const LayerTime& layer_;
-  bool splits_, waits_;
-  double slowdown_;
-  double waiting_ = 0;           // weight gradients of the layer after, until the dispatch
-  double compute_ = 0, ep_ = 0;  // when a lane is free
+  const DispatchBeside beside_;
+  const bool splits_;
+  const double slowdown_;
+  double compute_ = 0, ep_ = 0;                    // when a lane is free
   double forward_ready_ = 0, backward_ready_ = 0;  // when the next layer may begin
 };
 
@@ -204,18 +225,17 @@ PlainTime merged_time(const config::Config& config,
                       const LayerTime& layer,
                       const Hardware& hardware) {
   if (layer.dispatch <= 0) return plain_time(config, layer);
-  const WeightGradients weights = weight_gradients(config);
   const double alone = layer.compute().total();
   // What un-permutes rows takes its time of the device from the compute beside it.
   const double merges = layer.after.f + layer.after.d;
   const double shared = alone / (alone - merges);
   // Compute is slower while something travels beside it; how long that is follows from the pair.
   const double share = transfer_share(config.model, hardware);
-  Lanes undisturbed(layer, weights, shared);
+  Lanes undisturbed(layer, config, shared);
   const double open = std::max(0.0, undisturbed.period() - alone);
   const double hidden = std::max(0.0, undisturbed.communication() - open);
   const double slowdown = shared * (1 + share * std::min(1.0, hidden / alone));
-  const double period = Lanes(layer, weights, slowdown).period();
+  const double period = Lanes(layer, config, slowdown).period();
   const double tp = layer.tp.f + layer.tp.d, cp = layer.cp.f + layer.cp.d;
   return merged_time(
       config,

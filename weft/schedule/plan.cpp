@@ -88,10 +88,12 @@ Graph training_graph(const config::Config& config,
                      const PipelineShape& shape) {
   const int micro_batches = shape.micro_batches;
   Graph graph = build_training(anatomy, shape);
+  const DispatchBeside beside = dispatch_beside(config.model);
   if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
     graph = interleave_turns(graph,
                              anatomy,
                              shape,
+                             beside,
                              config.model.ep_overlap_early_attn_memory_release
                                  ? AttentionRelease::Early
                                  : AttentionRelease::Late);
@@ -102,9 +104,7 @@ Graph training_graph(const config::Config& config,
     graph = overlap_shared_experts(graph, anatomy, micro_batches);
   }
   if (config.comm_overlap.delay_wgrad_compute) {
-    graph = delay_weight_gradients(graph, anatomy, micro_batches, [&](int layer) {
-      return least_covered(config.model, layer);
-    });
+    graph = delay_weight_gradients(graph, anatomy, micro_batches, beside);
   }
   if (config.model.overlap_dispatch_backward_with_experts_wgrad) {
     graph = delay_expert_gradients(graph, anatomy, micro_batches);

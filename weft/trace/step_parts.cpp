@@ -11,7 +11,7 @@ namespace {
 
 // Of one run of one rank.
 struct Times {
-  Intervals layers;   // whole nodes, with what they wait for
+  Intervals layers;   // whole nodes, with what they wait for; not the host's, which only waits
   Intervals apart;    // operations: a node that waits for a layer is no work yet
   Intervals compute;  // those of them on the compute lane
 };
@@ -31,7 +31,7 @@ StepParts step_parts(std::span<const Timeline> timelines) {
       Times& times = runs[span.run];
       const Interval time{span.begin_ns, span.end_ns};
       const bool of_layer = of_layers.contains(span.node);
-      if (is_node(span) && of_layer) times.layers.push_back(time);
+      if (is_node(span) && of_layer && span.lane != kHostLane) times.layers.push_back(time);
       if (is_node(span) || of_layer) continue;
       times.apart.push_back(time);
       if (span.lane == kComputeLane) times.compute.push_back(time);

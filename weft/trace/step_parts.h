@@ -9,7 +9,8 @@ namespace weft::trace {
 
 // Of a step of one rank: means over the traced runs and the ranks.
 struct StepParts {
-  // In which only work of no layer ran: nothing of a layer was under way, on any lane.
+  // In which only work of no layer ran: nothing of a layer was under way, on any lane of the
+  // device. The host may wait for the next layer's row counts meanwhile.
   double apart_ms = 0;
   // In which the compute lane did work of no layer, whatever ran beside it.
   double compute_apart_ms = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/derive/flops.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {
@@ -39,7 +40,7 @@ struct TurnEntries {
 // Writes turns, two side by side or one alone.
 class Weaver {
  public:
-  explicit Weaver(AttentionRelease release) : release_(release) {}
+  Weaver(DispatchBeside beside, AttentionRelease release) : beside_(beside), release_(release) {}
 
   void weave(TurnEntries* forward, TurnEntries* backward) {
     if (forward != nullptr) add(forward->before);
@@ -47,13 +48,28 @@ class Weaver {
       add(backward->before);
       start_combine(*backward, 0);
     }
-    const std::size_t f_layers = forward == nullptr ? 0 : forward->layers.size();
-    const std::size_t b_layers = backward == nullptr ? 0 : backward->layers.size();
-    for (std::size_t i = 0; i < std::max(f_layers, b_layers); ++i) {
-      Layer* f = i < f_layers ? &forward->layers[i] : nullptr;
-      Layer* b = i < b_layers ? &backward->layers[i] : nullptr;
-      weave_layers(f, b, [&] { start_combine(*backward, i + 1); });
+    const auto layer_of = [](TurnEntries* turn, std::size_t i) {
+      return turn != nullptr && i < turn->layers.size() ? &turn->layers[i] : nullptr;
+    };
+    Layer* f_before = nullptr;
+    for (std::size_t i = 0; layer_of(forward, i) != nullptr || layer_of(backward, i) != nullptr;
+         ++i) {
+      Layer* f = layer_of(forward, i);
+      Layer* b = layer_of(backward, i);
+      const auto next_backward = [&] {
+        if (b != nullptr) start_combine(*backward, i + 1);
+      };
+      switch (beside_) {
+        case DispatchBeside::Experts:
+          beside_experts(f, b, next_backward);
+          break;
+        case DispatchBeside::Attention:
+          beside_attention(f_before, f, b, next_backward);
+          break;
+      }
+      f_before = f;
     }
+    add(f_before, Place::After);
     if (forward != nullptr) add(forward->after);
     if (backward != nullptr) add(backward->after);
   }
@@ -82,7 +98,7 @@ class Weaver {
   }
 
   template <typename Next>
-  void weave_layers(Layer* f, Layer* b, const Next& next_backward) {
+  void beside_experts(Layer* f, Layer* b, const Next& next_backward) {
     add(f, Place::Before);
     add(b, Place::Between);
     add(f, Place::Dispatch);
@@ -91,10 +107,27 @@ class Weaver {
     add(f, Place::Between);
     add(f, Place::Combine);
     add(b, Place::Before);
-    if (b != nullptr) next_backward();
+    next_backward();
     add(f, Place::After);
   }
 
+  // A forward layer's combine travels beside the experts of the next pair, and its merge follows
+  // them. The first pair has none to wait for: its attention runs beside the first combine.
+  template <typename Next>
+  void beside_attention(Layer* f_before, Layer* f, Layer* b, const Next& next_backward) {
+    if (f_before == nullptr) add(f, Place::Before);
+    add(b, Place::Between);
+    add(b, Place::Dispatch);
+    add(f_before, Place::After);
+    add(f, Place::Before);
+    add(b, Place::Before);
+    add(f, Place::Dispatch);
+    next_backward();
+    add(f, Place::Between);
+    add(f, Place::Combine);
+  }
+
+  const DispatchBeside beside_;
   const AttentionRelease release_;
   NamedEntries all_;
 };
@@ -119,14 +152,21 @@ std::map<Turn, TurnEntries> cut(NamedEntries entries,
 
 }  // namespace
 
+DispatchBeside dispatch_beside(const config::ModelConfig& model) {
+  const derive::LayerFlops forward = derive::layer_forward_flops(model, model.num_layers - 1);
+  return 3 * forward.feed_forward / 2 < forward.attention ? DispatchBeside::Attention
+                                                          : DispatchBeside::Experts;
+}
+
 Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,
+                       DispatchBeside beside,
                        AttentionRelease release) {
   NamedEntries step_end;
   std::map<Turn, TurnEntries> turns =
       cut(named_entries(graph), anatomy, TurnOf(training_turns(shape), anatomy), step_end);
-  Weaver weaver(release);
+  Weaver weaver(beside, release);
   for (const std::vector<Turn>& round : training_rounds(shape)) {
     TurnEntries* first = &turns[round.front()];
     if (round.size() == 2) {

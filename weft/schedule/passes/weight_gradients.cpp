@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "weft/base/check.h"
-#include "weft/derive/flops.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {
@@ -32,21 +31,34 @@ void uncouple(NamedEntries& entries, const Anatomy& anatomy, const IsSplit& spli
   }
 }
 
-// Moves weight gradients behind the node they cover, where there is one further on.
-void move_under(NamedEntries& entries,
-                const IsSplit& split,
-                const std::function<std::optional<Node>(const Node&)>& covered_by) {
+// Behind which entry a weight gradient runs, where it does not stay.
+using Behind = std::function<std::optional<std::size_t>(const NamedEntries&, std::size_t)>;
+
+void move_split(NamedEntries& entries, const IsSplit& split, const Behind& behind) {
   for (std::size_t i = entries.size(); i-- > 0;) {
     if (!is_split(entries[i].node, split)) continue;
-    const std::optional<Node> covered = covered_by(entries[i].node);
-    if (!covered) continue;
-    const auto found =
-        std::find_if(entries.begin() + static_cast<std::ptrdiff_t>(i),
-                     entries.end(),
-                     [&](const NamedEntry& entry) { return entry.node == *covered; });
-    if (found == entries.end()) continue;
-    move_behind(entries, i, static_cast<std::size_t>(found - entries.begin()));
+    if (const std::optional<std::size_t> to = behind(entries, i)) move_behind(entries, i, *to);
   }
+}
+
+std::optional<std::size_t> place_behind(const NamedEntries& entries,
+                                        std::size_t from,
+                                        const Node& node) {
+  for (std::size_t i = from + 1; i < entries.size(); ++i) {
+    if (entries[i].node == node) return i;
+  }
+  return std::nullopt;
+}
+
+// The combine of a forward that is next on the wire, before the experts of a backward.
+std::optional<std::size_t> forward_combine_behind(const NamedEntries& entries, std::size_t from) {
+  for (std::size_t i = from + 1; i < entries.size(); ++i) {
+    const Node& node = entries[i].node;
+    const Place place = row_of(node.piece).place;
+    if (node.direction == Direction::F && place == Place::Combine) return i;
+    if (node.direction == Direction::D && place == Place::Between) break;
+  }
+  return std::nullopt;
 }
 
 // The nodes of the pieces of a place in a node's layer, ascending, in the direction of D.
@@ -60,9 +72,9 @@ std::vector<Node> gradients_at(const Anatomy& anatomy, Node node, Place place) {
   return found;
 }
 
-// What a layer's input gradient sets off: an exchange of the layer before it, or the send to the
+// What a layer's input gradient sets off: the combine of the layer before it, or the send to the
 // stage before.
-std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node, const BesideOf& beside) {
+std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
     if (!chunk.receives()) return std::nullopt;
@@ -73,15 +85,13 @@ std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node, const B
   }
   Node before = node;
   --before.layer;
-  const std::vector<Node> exchanges = gradients_at(anatomy, before, beside(before.layer));
-  if (exchanges.empty()) return std::nullopt;
-  return exchanges.back();
+  const std::vector<Node> combines = gradients_at(anatomy, before, Place::Combine);
+  if (combines.empty()) return std::nullopt;
+  return combines.back();
 }
 
 // What a weight gradient waits for, so that it covers what travels.
-std::optional<Node> sets_out_before(const Anatomy& anatomy,
-                                    const Node& node,
-                                    const BesideOf& beside) {
+std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
   switch (row_of(node.piece).cover) {
     case Cover::Unsplit:
     case Cover::Nothing:
@@ -93,28 +103,29 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy,
       return last;
     }
     case Cover::LayerBefore:
-      return set_off_by(anatomy, node, beside);
+      return set_off_by(anatomy, node);
   }
   UNREACHABLE("what {} covers", print(node));
 }
 
 }  // namespace
 
-Place least_covered(const config::ModelConfig& model, int layer) {
-  const std::int64_t described = std::min<std::int64_t>(layer, model.num_layers - 1);
-  const derive::LayerFlops forward = derive::layer_forward_flops(model, described);
-  return 3 * forward.feed_forward / 2 < forward.attention ? Place::Dispatch : Place::Combine;
-}
-
 Graph delay_weight_gradients(const Graph& graph,
                              const Anatomy& anatomy,
                              int micro_batches,
-                             const BesideOf& beside) {
+                             DispatchBeside beside) {
   const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
   NamedEntries entries = named_entries(graph);
   uncouple(entries, anatomy, split);
-  move_under(entries, split, [&](const Node& node) {
-    return sets_out_before(anatomy, node, beside);
+  move_split(entries, split, [&](const NamedEntries& all, std::size_t i) {
+    const std::optional<Node> covered = sets_out_before(anatomy, all[i].node);
+    std::optional<std::size_t> to = covered ? place_behind(all, i, *covered) : std::nullopt;
+    const bool is_later = row_of(all[i].node.piece).cover == Cover::LayerBefore;
+    if (is_later && beside == DispatchBeside::Attention) {
+      const std::optional<std::size_t> combine = forward_combine_behind(all, to.value_or(i));
+      to = combine ? combine : to;
+    }
+    return to;
   });
   return write(entries, anatomy, micro_batches);
 }
@@ -123,12 +134,15 @@ Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int mic
   const IsSplit split = [](const PieceRow& row) { return row.cover == Cover::WayBack; };
   NamedEntries entries = named_entries(graph);
   uncouple(entries, anatomy, split);
-  move_under(entries, split, [&](const Node& node) -> std::optional<Node> {
-    for (const Node& dispatch : gradients_at(anatomy, node, Place::Dispatch)) {
-      if (dispatch.slice == node.slice) return dispatch;
-    }
-    return std::nullopt;
-  });
+  move_split(entries,
+             split,
+             [&](const NamedEntries& all, std::size_t i) -> std::optional<std::size_t> {
+               const Node& node = all[i].node;
+               for (const Node& dispatch : gradients_at(anatomy, node, Place::Dispatch)) {
+                 if (dispatch.slice == node.slice) return place_behind(all, i, dispatch);
+               }
+               return std::nullopt;
+             });
   return write(entries, anatomy, micro_batches);
 }
 
