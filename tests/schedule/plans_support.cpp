@@ -63,7 +63,7 @@ config::Config config_of(const PlanCase& c) {
   config.model.overlap_dispatch_backward_with_experts_wgrad = c.experts_wgrad;
   config.comm_overlap.overlap_moe_expert_parallel_comm = c.overlap;
   config.comm_overlap.delay_wgrad_compute = c.delay;
-  if (c.shared) config.model.moe_shared_expert_intermediate_size = 64;
+  if (c.shared) config.model.moe_shared_expert_intermediate_size = c.narrow ? 8 : 64;
   config.model.moe_shared_expert_overlap = c.shared_overlap;
   if (c.narrow) config.model.moe_ffn_hidden_size = 8;
   if (c.global_loss) {

@@ -7,6 +7,7 @@
 #include "tests/train/train_support.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
+#include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/plan.h"
 #include "weft/schedule/text.h"
 
@@ -50,7 +51,7 @@ config::Config config_of(const BitsCase& bits) {
       with_layout(deep_config(), {.world = 2 * bits.pp, .ep = 2, .pp = bits.pp, .vpp = bits.vpp});
   config.train.global_batch_size = 2 * bits.micro_batches;
   config.model.share_embeddings_and_output_weights = true;
-  if (bits.narrow) config.model.moe_ffn_hidden_size = 8;
+  if (bits.narrow) config.model.moe_ffn_hidden_size = 2;
   return config;
 }
 
@@ -99,6 +100,12 @@ INSTANTIATE_TEST_SUITE_P(
                          param_info.param.micro_batches,
                          param_info.param.narrow ? "Narrow" : "");
     });
+
+TEST(OverlapBits, NarrowExpertsHaveAnotherOrder) {
+  EXPECT_EQ(schedule::dispatch_beside(config_of({}).model), schedule::DispatchBeside::Experts);
+  EXPECT_EQ(schedule::dispatch_beside(config_of({.narrow = true}).model),
+            schedule::DispatchBeside::Attention);
+}
 
 TEST(OverlapBits, TheOrdersAreNotTheSame) {
   const auto text_of = [](const config::Config& config) {
