@@ -159,6 +159,13 @@ TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
   EXPECT_TRUE(contains(limit["message"], "activations")) << limit;
 }
 
+// Row counts longer than what a dry step copies of a message.
+TEST(CheckCommand, MemoryIsPredictedOfVeryManyExperts) {
+  const Json json =
+      check("tiny world=1 ep=1 model.num_moe_experts=8256 model.hidden_size=16 --memory", 0);
+  EXPECT_GT(json["memory"]["pipeline_ranks"].at(0)["peak_total_bytes"], 3e9);
+}
+
 // Without --memory too, and under a heading of its own.
 TEST(CheckCommand, ARunThatDoesNotFitItsGpuIsToldSo) {
   const std::string words =

@@ -2,6 +2,7 @@
 
 #include "weft/base/text.h"
 #include "weft/derive/pipeline.h"
+#include "weft/schedule/passes/interleave.h"
 
 namespace weft::cli {
 
@@ -49,6 +50,9 @@ std::string order_text(const config::Config& config) {
     text = "plain or forward beside backward, as the first steps show";
   } else if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
     text = "forward beside backward";
+    if (schedule::dispatch_beside(config.model) == schedule::DispatchBeside::Attention) {
+      text += " (dispatches beside attention)";
+    }
     if (config.comm_overlap.delay_wgrad_compute) text += ", weight gradients delayed";
     if (config.model.ep_overlap_early_attn_memory_release) text += ", attention released early";
   }

@@ -9,6 +9,9 @@
 namespace weft::comm {
 namespace {
 
+// What a reduction holds at most of all members together, outside the rank's pool.
+constexpr std::int64_t kHeldBytes = 32 << 20;
+
 // The moved counts live in the body; the pointers stay good because the tensors noted their use.
 std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
   return {counts.begin(), counts.end()};
@@ -240,7 +243,8 @@ std::int64_t Collectives::reduce_chunks(tensor::Transfers& transfers,
                                         std::byte* out) {
   const std::int64_t width = tensor::size_of(dtype);
   const std::int64_t longest = chunks.count(0);
-  const std::int64_t segment = std::min(longest, transfers.segment_bytes() / width);
+  const std::int64_t bytes = std::min(transfers.segment_bytes(), kHeldBytes / size());
+  const std::int64_t segment = std::min(longest, std::max<std::int64_t>(1, bytes / width));
   const std::shared_ptr<std::byte> scratch = transfers.scratch(size() * segment * width);
   std::int64_t sent = 0;
   std::int64_t offset = 0;  // of the segment in every chunk

@@ -31,9 +31,14 @@ std::int64_t in_bytes(std::span<const Part> parts) { return sum(parts, &Part::in
 
 // One copy may overlap itself; those of several blocks do not.
 void Transport::copy_own(std::span<const tensor::Copy> own, tensor::Transfers& transfers) {
-  if (own.empty()) return;
-  if (own.size() == 1) return transfers.copy(own[0].to, own[0].from, own[0].bytes);
-  transfers.copy_pieces(own);
+  const auto overlaps = [](const tensor::Copy& copy) {
+    return copy.to < copy.from + copy.bytes && copy.from < copy.to + copy.bytes;
+  };
+  if (own.size() == 1 && overlaps(own[0])) {
+    transfers.copy(own[0].to, own[0].from, own[0].bytes);
+  } else {
+    transfers.copy_pieces(own);
+  }
 }
 
 }  // namespace weft::comm

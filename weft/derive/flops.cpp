@@ -72,18 +72,24 @@ double feed_forward(const ModelConfig& model, std::int64_t layer) {
     const double latent = number(*model.moe_latent_size);
     routed = routed * latent / h + 2 * latent;
   }
-  return h * (routed + number(shared_expert_width(model)) * kGatedProducts);
+  return h * routed;
+}
+
+double shared_experts(const ModelConfig& model, std::int64_t layer) {
+  if (!model.is_moe_layer(layer)) return 0;
+  return number(model.hidden_size) * number(shared_expert_width(model)) * kGatedProducts;
 }
 
 double layer_products(const ModelConfig& model, std::int64_t layer) {
-  return attention_flops(model, layer) + feed_forward(model, layer);
+  return attention_flops(model, layer) + feed_forward(model, layer) + shared_experts(model, layer);
 }
 
 }  // namespace
 
 LayerFlops layer_forward_flops(const ModelConfig& model, std::int64_t layer) {
   return {.attention = kForwardOperations * attention_flops(model, layer),
-          .feed_forward = kForwardOperations * feed_forward(model, layer)};
+          .feed_forward = kForwardOperations * feed_forward(model, layer),
+          .shared_experts = kForwardOperations * shared_experts(model, layer)};
 }
 
 double flops_per_token(const ModelConfig& model) {

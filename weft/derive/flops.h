@@ -13,9 +13,10 @@ double flops_per_token(const config::ModelConfig& model);
 // Of them, those of the forward of one layer.
 struct LayerFlops {
   double attention = 0;
-  double feed_forward = 0;  // the experts that a token takes and the shared ones, or the dense one
+  double feed_forward = 0;    // the experts that a token takes, or the dense one
+  double shared_experts = 0;  // which every token takes
 
-  double all() const { return attention + feed_forward; }
+  double all() const { return attention + feed_forward + shared_experts; }
 };
 LayerFlops layer_forward_flops(const config::ModelConfig& model, std::int64_t layer);
 

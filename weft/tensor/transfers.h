@@ -51,8 +51,8 @@ class Transfers {
   }
   virtual void clear(std::byte* to, std::int64_t bytes) = 0;
 
-  // So much of every rank a reduction holds at a time, outside any pool: what is still in the cache
-  // when it is summed, or what a launch is worth. The same on all ranks of a run.
+  // So much of every rank a reduction holds at most at a time: what is still in the cache when it
+  // is summed, or what a launch is worth. The same on all ranks of a run.
   virtual std::int64_t segment_bytes() const { return 1 << 20; }
   // out[i] = sources[0][i] + sources[1][i] + ..., in that order and in that dtype; or their
   // maximum, which is NaN where any is. `out` may be one of the sources.

@@ -48,11 +48,12 @@ Tensor show_to_host(const Context& context, const Tensor& counts_GN) {
       Tensor::host_visible(context.pool, DType::I64, counts_GN.shape(), Tag::Workspace);
   std::byte* to = shown.raw(context.stream);
   const std::byte* from = counts_GN.raw(context.stream);
-  // As they came, a member's at a time: a device that only counts what happens carries no more.
-  const std::int64_t members = counts_GN.dim(0), each = counts_GN.bytes() / members;
+  // In pieces: a device that only counts what happens copies nothing longer.
+  constexpr std::int64_t kPiece = 32 << 10;
   std::vector<tensor::Download> all;
-  for (std::int64_t at = 0; at < members * each; at += each) {
-    all.push_back({.to = to + at, .from = from + at, .bytes = each});
+  for (std::int64_t at = 0; at < counts_GN.bytes(); at += kPiece) {
+    const std::int64_t bytes = std::min(kPiece, counts_GN.bytes() - at);
+    all.push_back({.to = to + at, .from = from + at, .bytes = bytes});
   }
   context.stream.download_all(std::move(all));
   return shown;

@@ -16,8 +16,8 @@ namespace weft::model {
 // host.
 Tensor gather_counts(const Context&, comm::Communicator& ep, Tensor counts_N);
 
-// A copy that the host may read, once it has waited for it. No kernel makes it, nor any of the
-// host's way to the counts: beside a product that fills a GPU it would wait for the product's end.
+// A copy that the host may read, once it has waited for it. No kernel makes it: beside a product
+// that fills a GPU it would wait for the product's end.
 Tensor show_to_host(const Context&, const Tensor& counts_GN);
 
 // By the host, in place: SystemError names the member whose numbers did not arrive as they were

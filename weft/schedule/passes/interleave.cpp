@@ -153,9 +153,14 @@ std::map<Turn, TurnEntries> cut(NamedEntries entries,
 }  // namespace
 
 DispatchBeside dispatch_beside(const config::ModelConfig& model) {
-  const derive::LayerFlops forward = derive::layer_forward_flops(model, model.num_layers - 1);
-  return 3 * forward.feed_forward / 2 < forward.attention ? DispatchBeside::Attention
-                                                          : DispatchBeside::Experts;
+  double attention = 0, experts = 0;
+  for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
+    if (!model.is_moe_layer(layer)) continue;
+    const derive::LayerFlops forward = derive::layer_forward_flops(model, layer);
+    attention += forward.attention + forward.shared_experts;
+    experts += forward.feed_forward;
+  }
+  return 3 * experts / 2 < attention ? DispatchBeside::Attention : DispatchBeside::Experts;
 }
 
 Graph interleave_turns(const Graph& graph,

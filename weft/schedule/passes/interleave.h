@@ -38,9 +38,10 @@ enum class AttentionRelease { Late, Early };
 // other's. Beside attention it is released early in any case.
 enum class DispatchBeside { Experts, Attention };
 
-// By FLOPs, of the model's last layer. Each exchange has one of four computations to run beside it:
-// attention's two, or those of the experts. Beside experts the two dispatches follow each other,
-// with the row counts on the way between, so that they need the larger share.
+// By FLOPs, of all layers with experts; the shared experts run with attention. Each exchange has
+// one of four computations to run beside it: attention's two, or those of the experts. Beside
+// experts the two dispatches follow each other, with the row counts on the way between, so that
+// they need the larger share.
 DispatchBeside dispatch_beside(const config::ModelConfig& model);
 
 // Over the plain order of a shape whose warm-up is one longer, or of DualPipeV: two turns of one

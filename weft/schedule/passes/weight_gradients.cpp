@@ -50,13 +50,15 @@ std::optional<std::size_t> place_behind(const NamedEntries& entries,
   return std::nullopt;
 }
 
-// The combine of a forward that is next on the wire, before the experts of a backward.
+// The combine of a forward that is next on the wire, before the experts of a backward and in the
+// same turn.
 std::optional<std::size_t> forward_combine_behind(const NamedEntries& entries, std::size_t from) {
   for (std::size_t i = from + 1; i < entries.size(); ++i) {
     const Node& node = entries[i].node;
     const Place place = row_of(node.piece).place;
     if (node.direction == Direction::F && place == Place::Combine) return i;
-    if (node.direction == Direction::D && place == Place::Between) break;
+    const bool begins_turn = node.direction == Direction::F && node.layer == kNone;
+    if (begins_turn || (node.direction == Direction::D && place == Place::Between)) break;
   }
   return std::nullopt;
 }

@@ -110,9 +110,11 @@ void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> 
 }
 
 // A copy inside the card is a kernel, CUDA's own too, which waits beside a product that fills every
-// multiprocessor until that ends; a copy from or to the host does not. A few bytes go that way.
-void CudaTransfers::copy_by_host(std::span<const Copy> pieces, std::int64_t bytes) {
-  const std::shared_ptr<std::byte> host = host_scratch(bytes);
+// multiprocessor until that ends; a copy from or to the host does not. A few bytes go that way,
+// over memory that is theirs until they have arrived.
+std::shared_ptr<std::byte> CudaTransfers::start_by_host(std::span<const Copy> pieces,
+                                                        std::int64_t bytes) {
+  std::shared_ptr<std::byte> host = host_scratch(bytes);
   std::vector<Copy> out, in;
   std::byte* at = host.get();
   for (const auto& [to, from, length] : pieces) {
@@ -120,21 +122,18 @@ void CudaTransfers::copy_by_host(std::span<const Copy> pieces, std::int64_t byte
     in.push_back({to, at, length});
     at += length;
   }
-  start_copies(stream_, out);
-  start_copies(stream_, in);
-  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+  try {
+    start_copies(third_stream_, out);
+    start_copies(third_stream_, in);
+  } catch (...) {
+    cudaStreamSynchronize(third_stream_);
+    throw;
+  }
+  return host;
 }
 
 // All pieces are one launch: CUDA's kernels are one each, which takes longer than a piece does.
-void CudaTransfers::copy_pieces(std::span<const Copy> pieces,
-                                const std::function<void()>& meanwhile) {
-  std::int64_t all = 0;
-  for (const Copy& piece : pieces) all += piece.bytes;
-  if (all <= kFewBytes && std::ssize(pieces) <= kFewPieces) {
-    if (all > 0) copy_by_host(pieces, all);
-    return meanwhile();
-  }
-  make_stream(third_stream_);
+void CudaTransfers::start_pieces(std::span<const Copy> pieces) {
   Pieces some{};
   const auto start = [&] {
     check("copy_pieces", launch_copy_pieces(third_stream_, some));
@@ -148,7 +147,21 @@ void CudaTransfers::copy_pieces(std::span<const Copy> pieces,
     if (++some.count == kMostPieces) start();
   }
   if (some.count > 0) start();
+}
+
+void CudaTransfers::copy_pieces(std::span<const Copy> pieces,
+                                const std::function<void()>& meanwhile) {
+  std::int64_t all = 0;
+  for (const Copy& piece : pieces) all += piece.bytes;
+  if (all == 0) return meanwhile();
+  make_stream(third_stream_);
+  std::shared_ptr<std::byte> host;
   try {
+    if (all <= kFewBytes && std::ssize(pieces) <= kFewPieces) {
+      host = start_by_host(pieces, all);
+    } else {
+      start_pieces(pieces);
+    }
     meanwhile();
   } catch (...) {
     cudaStreamSynchronize(third_stream_);  // whose memory may go with the error

@@ -42,7 +42,8 @@ class CudaTransfers final : public Transfers {
     bool is_closed = false;
   };
 
-  void copy_by_host(std::span<const Copy> pieces, std::int64_t bytes);
+  std::shared_ptr<std::byte> start_by_host(std::span<const Copy> pieces, std::int64_t bytes);
+  void start_pieces(std::span<const Copy> pieces);
   void reduce_many(DType dtype,
                    Reduce reduce,
                    std::byte* out,
