@@ -190,6 +190,48 @@ TEST_P(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
   }
 }
 
+// More tiles than a card computes at once, at edges and without a neighbour, of sums that are
+// short, long or nothing, one after the other. Factors are small whole numbers, so that every sum
+// is exact.
+TEST_P(GroupedLinearRoom, ManyWeightGradientsOfAllLengthsAreExact) {
+  const bool on_gpu = GetParam() == DeviceKind::Cuda;
+  const std::int64_t experts = on_gpu ? 48 : 6, n = on_gpu ? 384 : 64, k = on_gpu ? 448 : 64;
+  const std::vector<std::int64_t> lengths{256, 0, 1100, 64, 512, 513, 1, 700};
+  std::vector<std::int64_t> rows;
+  for (std::int64_t e = 0; e < experts; ++e) {
+    rows.push_back(lengths[std::size_t(e) % lengths.size()] + e % 3);
+  }
+  const Sizes s{"", rows, n, k};
+  const auto small = [](std::int64_t i) { return double(i * 7 % 5 - 2); };
+  Values x, dy, sums;
+  for (std::int64_t e = 0, row = 0; e < experts; ++e) {
+    double sum = 0;
+    for (std::int64_t r = 0; r < rows[std::size_t(e)]; ++r, ++row) {
+      const double of_x = small(row + 1), of_dy = small(row * row + e);
+      sum += of_x * of_dy;
+      for (std::int64_t i = 0; i < k; ++i) x.push_back(of_x * small(i));
+      for (std::int64_t i = 0; i < n; ++i) dy.push_back(of_dy * small(i + 3));
+    }
+    sums.push_back(sum);
+  }
+  Scratch scratch(GetParam());
+  const Tensor xs = scratch.tensor(DType::BF16, {s.total(), k}, x);
+  const Tensor dys = scratch.tensor(DType::BF16, {s.total(), n}, dy);
+  const Tensor counts = scratch.tensor(DType::I64, {experts}, Values(rows.begin(), rows.end()));
+  const Tensor dw = scratch.filled(DType::F32, {experts, n, k}, 0);
+  for (int times = 1; times <= 3; ++times) {
+    const Write write = times == 1 ? Write::Assign : Write::Accumulate;
+    grouped_linear_wgrad(scratch.stream(), dw, dys, xs, counts, write);
+    const Values got = scratch.read(dw);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < std::int64_t(got.size()); ++i) {
+      const double weight = small(i / k % n + 3) * small(i % k);
+      wrong += got[std::size_t(i)] != times * weight * sums[std::size_t(i / (n * k))] ? 1 : 0;
+    }
+    EXPECT_EQ(wrong, 0) << "after " << times;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(GroupedLinear,
                          GroupedLinearRoom,
                          testing::ValuesIn(devices::all_devices()),

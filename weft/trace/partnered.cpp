@@ -13,7 +13,8 @@ Partnered partnered(std::span<const Timeline> timelines) {
     std::map<int, Intervals> runs;
     for (const Span& span : timeline.spans) {
       Intervals& times = runs[span.run];
-      if (!is_node(span) || !span.coverable || communication_kind(span.lane).empty()) continue;
+      if (!is_node(span) || !span.coverable || span.layer < 0) continue;
+      if (communication_kind(span.lane).empty()) continue;
       times.push_back({span.begin_ns, span.end_ns});
     }
     for (auto& [run, times] : runs) {

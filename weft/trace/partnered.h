@@ -1,4 +1,5 @@
-// The communication that has a partner: that compute may run beside, by the order of the graph.
+// The communication of layers that has a partner: that compute may run beside, by the order of the
+// graph. What is reduced and gathered for the optimizer is of no layer.
 #pragma once
 
 #include <span>

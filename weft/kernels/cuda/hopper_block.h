@@ -57,6 +57,9 @@ using Sums = float[kHalves<Kind>][kColumns / 2];
 template <typename Kind>
 inline constexpr int kBoxesOfC = Kind::kSharing == Sharing::Tile ? 2 : 4;
 inline constexpr int kSumColumns = kBoxRow / int(sizeof(float));  // of a box of sums
+// What sums are added to comes through the ring: so many boxes beside each other in a buffer of it,
+// of each half of the tile's rows.
+inline constexpr int kOldBoxes = 2, kOldColumns = kOldBoxes * kSumColumns;
 
 inline constexpr int kBoxesOfA = kTileRows / kBoxRows;
 template <int kColumns>
@@ -73,10 +76,10 @@ struct Shared {
   std::byte a[kRing][kBoxesOfA * kBox];
   std::byte b[kRing][kBoxesOfB<kColumns> * kBox];
   std::byte c[kGroups][kBoxesOfC<Kind>][kBox];
-  Barrier full[kRing];      // the bytes of both factors are there
-  Barrier empty[kRing];     // the warps that multiply them, of all blocks, are done
-  Barrier turn[kGroups];    // the other group has asked for its products
-  Barrier old[kGroups][2];  // what sums are added to is there
+  Barrier full[kRing];    // the bytes of both factors are there
+  Barrier empty[kRing];   // the warps that multiply them, of all blocks, are done
+  Barrier turn[kGroups];  // the other group has asked for its products
+  Barrier near[kGroups];  // the other group has its last slice
 };
 static_assert(sizeof(Shared<Forward, 256>) <= 232448 && sizeof(Shared<Forward, 128>) <= 232448);
 static_assert(sizeof(Shared<Wgrad, 192>) <= 232448 && sizeof(Shared<Wgrad, 128>) <= 232448);

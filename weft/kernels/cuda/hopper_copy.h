@@ -121,15 +121,6 @@ __device__ __forceinline__ void copy_in(std::byte* to,
       "r"(at.matrix)
       : "memory");
 }
-// Brings a box into the cache.
-__device__ __forceinline__ void prefetch_box(const CUtensorMap& map, const At& at) {
-  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
-               "r"(at.column),
-               "r"(at.row),
-               "r"(at.strip),
-               "r"(at.matrix)
-               : "memory");
-}
 // The same as copy_in into each block whose bit is set in `ranks`.
 __device__ __forceinline__ void copy_in_all(std::byte* to,
                                             const CUtensorMap& map,

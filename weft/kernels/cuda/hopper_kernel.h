@@ -24,8 +24,18 @@ __device__ bool is_nothing(const Tile& tile, const Work& work) {
   return kGrouped == Grouped::Sums && tile.depth == 0 && work.write == Write::Accumulate;
 }
 __device__ inline int slices_of(const Tile& tile) { return (tile.depth + kDepth - 1) / kDepth; }
+// Buffers of the ring that a tile takes: for what its sums begin with, before its slices.
+template <typename Kind, int kColumns>
+__device__ int old_of(const Tile& tile, const Work& work) {
+  if (Kind::kGrouped == Grouped::Rows || tile.depth == 0) return 0;
+  return put_of(tile, work) == Put::WriteWithOld ? kColumns / kOldColumns : 0;
+}
+template <typename Kind, int kColumns>
+__device__ int buffers_of(const Tile& tile, const Work& work) {
+  return old_of<Kind, kColumns>(tile, work) + slices_of(tile);
+}
 
-// Asks for the slices of a tile. One copy brings a factor, or half of it: small ones cost as much.
+// Asks for what a tile needs. One copy brings a factor, or half of it: small ones cost as much.
 template <typename Kind, int kColumns, int kBlocks>
 struct Loader {
   Shared<Kind, kColumns>& shared;
@@ -57,6 +67,21 @@ struct Loader {
       copy_in(to, maps.b, at, shared.full[stage]);
     }
   }
+  // 64 columns of what is there: the upper rows to where the first factor lies, the lower to the
+  // second.
+  __device__ void load_old(int stage, int part) const {
+    arrive_expecting(shared.full[stage], 2 * kOldBoxes * kBox);
+#pragma unroll
+    for (int box = 0; box < kOldBoxes; ++box) {
+      At at{tile.column_tile * kColumns + part * kOldColumns + box * kSumColumns,
+            tile.row,
+            0,
+            tile.expert};
+      copy_in(shared.a[stage] + box * kBox, maps.c, at, shared.full[stage]);
+      at.row += kBoxRows;
+      copy_in(shared.b[stage] + box * kBox, maps.c, at, shared.full[stage]);
+    }
+  }
   __device__ void load(int stage, int depth) const {
     arrive_expecting(shared.full[stage], kStageBytes<kColumns>);
     const bool shares_b = kBlocks > 1 && tile.shares_b;
@@ -77,6 +102,10 @@ __device__ void load_tiles(Shared<Kind, kColumns>& shared, const Maps& maps, con
   while (walk.next(tile)) {
     const Loader<Kind, kColumns, kBlocks> loader{shared, maps, tile, walk.rank()};
     if (threadIdx.x % 32 == 0) {
+      for (int part = 0; part < old_of<Kind, kColumns>(tile, work); ++part, ring.advance()) {
+        wait(shared.empty[ring.stage], ring.round ^ 1);
+        loader.load_old(ring.stage, part);
+      }
       for (int slice = 0; slice < slices_of(tile); ++slice, ring.advance()) {
         wait(shared.empty[ring.stage], ring.round ^ 1);
         loader.load(ring.stage, slice * kDepth);
@@ -98,6 +127,7 @@ __device__ void clear_behind(Shared<Wgrad, kColumns>& shared,
                              int stage,
                              int rows,
                              const Multiplier& own) {
+  own.meet_group();  // what the buffer held before may have been read by any of the group
   const auto clear = [&](std::byte* box, int from, int box_rows) {
     for (int at = max(from, 0) * kBoxRow + own.thread * 16; at < box_rows * kBoxRow;
          at += kGroupThreads * 16) {
@@ -138,17 +168,73 @@ __device__ constexpr int step_of_b(int i) {
   return i / kSteps * (kHalfOfB<kColumns> / 16) + i % kSteps * kStep<kB>;
 }
 
+// The tiles that are this group's: all of the block's, or every second one of them.
+template <typename Kind, int kColumns, int kBlocks>
+class GroupWalk {
+ public:
+  __device__ GroupWalk(Shared<Kind, kColumns>& shared, const Multiplier& own, const Work& work)
+      : shared_(shared), own_(own), work_(work), walk_(work), parity_(own.group == 0 ? 1 : 0) {}
+
+  Ring<kStages<Kind, kColumns>> ring;
+
+  // False where there are no more. The ring passes over the slices of the other group's tiles.
+  __device__ bool first(Tile& tile) {
+    return walk_.next(tile) && (!kTurns || own_.group == 0 || skip(tile));
+  }
+  __device__ bool next(Tile& tile) { return walk_.next(tile) && (!kTurns || skip(tile)); }
+
+  // Products are asked for in turns. The first turn of group 0 is there at once.
+  __device__ void await_turn() {
+    if constexpr (kTurns) {
+      wait(shared_.turn[own_.group], parity_);
+      parity_ ^= 1;
+    }
+  }
+  __device__ void end_turn() const { tell_other(shared_.turn); }
+
+  // Of a buffer only the phase that is under way and the one before are told apart. So what lies in
+  // the ring behind the slices of the other group is waited for when that has its last one.
+  __device__ void await_near() {
+    if constexpr (kTurns) wait(shared_.near[own_.group], parity_);
+  }
+  __device__ void come_near() const { tell_other(shared_.near); }
+
+ private:
+  static constexpr bool kTurns = Kind::kSharing == Sharing::Turns;
+
+  __device__ void tell_other(Barrier (&barriers)[kGroups]) const {
+    if constexpr (kTurns) {
+      __syncwarp();
+      if (own_.lane == 0) arrive(barriers[1 - own_.group]);
+    }
+  }
+  __device__ bool skip(Tile& tile) {
+    ring.skip(buffers_of<Kind, kColumns>(tile, work_));
+    return walk_.next(tile);
+  }
+
+  Shared<Kind, kColumns>& shared_;
+  const Multiplier& own_;
+  const Work& work_;
+  Walk<Kind::kGrouped, kBlocks> walk_;
+  std::uint32_t parity_;
+};
+
 // Asks for the products of all slices of a tile; those of the last are still under way, and its
 // buffer not released.
 template <typename Kind, int kColumns, int kBlocks>
 __device__ __forceinline__ void multiply_slices(Sums<Kind, kColumns>& sums,
                                                 Shared<Kind, kColumns>& shared,
-                                                Ring<kStages<Kind, kColumns>>& ring,
+                                                GroupWalk<Kind, kColumns, kBlocks>& walk,
                                                 const Tile& tile,
+                                                bool adds,
                                                 const Multiplier& own) {
+  Ring<kStages<Kind, kColumns>>& ring = walk.ring;
   const int slices = slices_of(tile);
-  for (int slice = 0, before = 0; slice < slices; ++slice) {
+  int slice = 0, before = 0;
+  do {
     await_slice<Kind>(shared, ring, tile, slice, own);
+    if (slice == slices - 1) walk.come_near();
     const std::uint64_t a =
         slice_at<Kind::kA>(shared.a[ring.stage] + own.first_row<Kind>() * kBoxRow);
     const std::uint64_t b = slice_at<Kind::kB>(shared.b[ring.stage], kHalfDepth);
@@ -160,7 +246,7 @@ __device__ __forceinline__ void multiply_slices(Sums<Kind, kColumns>& sums,
         multiply<Kind::kA, Kind::kB>(sums[half],
                                      a + half * (kBox / 16) + i * kStep<Kind::kA>,
                                      b + step_of_b<Kind::kB, kColumns>(i),
-                                     slice + i);
+                                     adds || slice + i > 0);
       }
     }
     end_batch();
@@ -168,64 +254,82 @@ __device__ __forceinline__ void multiply_slices(Sums<Kind, kColumns>& sums,
     if (slice > 0) release<kBlocks>(shared, before, own.lane);
     before = ring.stage;
     ring.advance();
-  }
+  } while (++slice < slices);
+}
+
+template <typename Kind, int kColumns>
+__device__ __forceinline__ void settle(Sums<Kind, kColumns>& sums) {
+#pragma unroll
+  for (int half = 0; half < kHalves<Kind>; ++half) settle(sums[half]);
 }
 
 // Where there is nothing to multiply, the other block may still load for both.
 template <typename Kind, int kColumns, int kBlocks>
-__device__ void pass_slices(Shared<Kind, kColumns>& shared,
-                            Ring<kStages<Kind, kColumns>>& ring,
-                            const Tile& tile,
-                            const Multiplier& own) {
-  for (int slice = 0; slice < slices_of(tile); ++slice, ring.advance()) {
-    await_slice<Kind>(shared, ring, tile, slice, own);
+__device__ void pass_buffers(Shared<Kind, kColumns>& shared,
+                             Ring<kStages<Kind, kColumns>>& ring,
+                             int buffers,
+                             const Multiplier& own) {
+  for (int i = 0; i < buffers; ++i, ring.advance()) {
+    wait(shared.full[ring.stage], ring.round);
     __syncwarp();
     release<kBlocks>(shared, ring.stage, own.lane);
   }
 }
 
-// The tiles that are this group's: all of the block's, or every second one of them.
+template <typename Kind, int kColumns>
+__device__ __forceinline__ void begin_with_zero(Sums<Kind, kColumns>& sums) {
+#pragma unroll
+  for (int half = 0; half < kHalves<Kind>; ++half) {
+#pragma unroll
+    for (int i = 0; i < kColumns / 2; ++i) sums[half][i] = 0;
+  }
+}
 template <typename Kind, int kColumns, int kBlocks>
-class GroupWalk {
- public:
-  __device__ GroupWalk(Shared<Kind, kColumns>& shared, const Multiplier& own, const Work& work)
-      : shared_(shared), own_(own), walk_(work), parity_(own.group == 0 ? 1 : 0) {}
-
-  Ring<kStages<Kind, kColumns>> ring;
-
-  // False where there are no more. The ring passes over the slices of the other group's tiles.
-  __device__ bool first(Tile& tile) {
-    return walk_.next(tile) && (!kTurns || own_.group == 0 || skip(tile));
-  }
-  __device__ bool next(Tile& tile) { return walk_.next(tile) && (!kTurns || skip(tile)); }
-
-  // The first turn of group 0 is there at once.
-  __device__ void await_turn() {
-    if constexpr (kTurns) {
-      wait(shared_.turn[own_.group], parity_);
-      parity_ ^= 1;
+__device__ __forceinline__ void begin_with_old(Sums<Kind, kColumns>& sums,
+                                               Shared<Kind, kColumns>& shared,
+                                               GroupWalk<Kind, kColumns, kBlocks>& walk,
+                                               const Multiplier& own) {
+  static_assert(kColumns / kOldColumns <= kStages<Kind, kColumns>);
+  Ring<kStages<Kind, kColumns>>& ring = walk.ring;
+  walk.await_near();
+#pragma unroll
+  for (int part = 0; part < kColumns / kOldColumns; ++part, ring.advance()) {
+    wait(shared.full[ring.stage], ring.round);
+#pragma unroll
+    for (int box = 0; box < kOldBoxes; ++box) {
+      const int at = part * (kOldColumns / 2) + box * (kSumColumns / 2);
+      get_box(sums[0] + at, shared.a[ring.stage] + box * kBox, own);
+      get_box(sums[1] + at, shared.b[ring.stage] + box * kBox, own);
     }
+    show_to_engines();
+    __syncwarp();
+    release<kBlocks>(shared, ring.stage, own.lane);
   }
-  __device__ void end_turn() const {
-    if constexpr (kTurns) {
-      __syncwarp();
-      if (own_.lane == 0) arrive(shared_.turn[1 - own_.group]);
-    }
+}
+
+// Waits for the turn of the group, with what the products of a tile are added to in the sums.
+// Returns whether it is there; if not, the first product assigns.
+template <typename Kind, int kColumns, int kBlocks>
+__device__ __forceinline__ bool begin_tile(Sums<Kind, kColumns>& sums,
+                                           Shared<Kind, kColumns>& shared,
+                                           GroupWalk<Kind, kColumns, kBlocks>& walk,
+                                           const Tile& tile,
+                                           const Work& work,
+                                           const Multiplier& own) {
+  bool adds = false;
+  if constexpr (Kind::kGrouped == Grouped::Sums) {
+    const Put put = put_of(tile, work);
+    adds = put == Put::WriteWithOld;
+    if (adds) begin_with_old<Kind, kColumns, kBlocks>(sums, shared, walk, own);
+    walk.await_turn();
+    // The cache adds more when fewer ask it at once; and the tile before may have used the buffers
+    // in another way.
+    if (put == Put::AddInCache && own.leads()) wait_until_read<0>();
   }
-
- private:
-  static constexpr bool kTurns = Kind::kSharing == Sharing::Turns;
-
-  __device__ bool skip(Tile& tile) {
-    ring.skip(slices_of(tile));
-    return walk_.next(tile);
-  }
-
-  Shared<Kind, kColumns>& shared_;
-  const Multiplier& own_;
-  Walk<Kind::kGrouped, kBlocks> walk_;
-  std::uint32_t parity_;
-};
+  if (tile.depth == 0) begin_with_zero<Kind, kColumns>(sums);
+  settle<Kind, kColumns>(sums);
+  return adds;
+}
 
 template <typename Kind, int kColumns, int kBlocks>
 __device__ void multiply_tiles(Shared<Kind, kColumns>& shared, const Maps& maps, const Work& work) {
@@ -239,32 +343,34 @@ __device__ void multiply_tiles(Shared<Kind, kColumns>& shared, const Maps& maps,
   bool more = walk.first(tile);
   while (more) {
     const Tile now = tile;
-    walk.await_turn();
     if (now.row + own.first_row<Kind>() >= now.height || now.column_tile * kColumns >= work.n ||
         is_nothing<Kind::kGrouped>(now, work)) {
-      pass_slices<Kind, kColumns, kBlocks>(shared, walk.ring, now, own);
+      walk.await_turn();
+      pass_buffers<Kind, kColumns, kBlocks>(shared,
+                                            walk.ring,
+                                            buffers_of<Kind, kColumns>(now, work),
+                                            own);
+      walk.come_near();
       walk.end_turn();
       more = walk.next(tile);
       continue;
     }
-    writer.prepare(now, own);
     Sums<Kind, kColumns> sums;
-    if (now.depth == 0) {
-#pragma unroll
-      for (int half = 0; half < kHalves<Kind>; ++half) {
-#pragma unroll
-        for (int i = 0; i < kColumns / 2; ++i) sums[half][i] = 0;
-      }
+    const bool adds = begin_tile<Kind, kColumns, kBlocks>(sums, shared, walk, now, work, own);
+    if (now.depth > 0) {
+      multiply_slices<Kind, kColumns, kBlocks>(sums, shared, walk, now, adds, own);
+      walk.end_turn();
+      constexpr int kRing = kStages<Kind, kColumns>;
+      const int last = (walk.ring.stage + kRing - 1) % kRing;
+      more = walk.next(tile);  // while the last products are under way
+      wait_for_products<0>();
+      settle<Kind, kColumns>(sums);
+      release<kBlocks>(shared, last, own.lane);
+    } else {
+      walk.come_near();
+      walk.end_turn();
+      more = walk.next(tile);
     }
-    multiply_slices<Kind, kColumns, kBlocks>(sums, shared, walk.ring, now, own);
-    walk.end_turn();
-    constexpr int kRing = kStages<Kind, kColumns>;
-    const int last = (walk.ring.stage + kRing - 1) % kRing;
-    more = walk.next(tile);  // while the last products are under way
-    wait_for_products<0>();
-#pragma unroll
-    for (int half = 0; half < kHalves<Kind>; ++half) settle(sums[half]);
-    if (now.depth > 0) release<kBlocks>(shared, last, own.lane);
     writer.write(sums, now, own);
   }
   if (own.leads()) wait_until_written();
@@ -295,7 +401,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int group = 0; group < kGroups; ++group) {
       init(shared.turn[group], kGroupThreads / 32);
-      for (Barrier& old : shared.old[group]) init(old, 1);
+      init(shared.near[group], kGroupThreads / 32);
     }
     publish_barriers();
   }

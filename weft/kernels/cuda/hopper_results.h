@@ -36,30 +36,47 @@ __device__ __forceinline__ void write_box(std::byte* box,
                  : "memory");
   }
 }
-// 32 columns, from 16 of a thread, as fp32, in the place of what is in the box or added to it. Odd
-// rows go through them in another order than even ones, so that no two threads want the same bank.
-template <Write kWrite>
-__device__ __forceinline__ void put_box(std::byte* box, const float* sums, const Multiplier& own) {
+// 32 columns, 16 of a thread, as fp32. Odd rows go through them in another order than even ones, so
+// that no two threads want the same bank.
+template <typename Visit>
+__device__ __forceinline__ void visit_box(std::byte* box,
+                                          const Multiplier& own,
+                                          const Visit& visit) {
   const int row = own.warp * 16 + own.lane / 4;
   const bool odd = row % 2 == 1;
-  const auto put = [](std::byte* to, float2 value) {
-    float2& there = *reinterpret_cast<float2*>(to);
-    if constexpr (kWrite == Write::Accumulate) {
-      value.x += there.x;
-      value.y += there.y;
-    }
-    there = value;
-  };
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
+    const int piece = (odd ? i ^ 2 : i) * 2 + own.lane % 4 / 2;
+    std::byte* at = box + in_box(row, piece) + own.lane % 2 * 8;
+    visit(i, odd, *reinterpret_cast<float2*>(at), *reinterpret_cast<float2*>(at + 8 * kBoxRow));
+  }
+}
+__device__ __forceinline__ void put_box(std::byte* box, const float* sums, const Multiplier& own) {
+  visit_box(box, own, [&](int i, bool odd, float2& upper, float2& lower) {
     const float *even_from = sums + i * 4, *odd_from = sums + (i ^ 2) * 4;
     float value[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) value[j] = odd ? odd_from[j] : even_from[j];
-    const int piece = (odd ? i ^ 2 : i) * 2 + own.lane % 4 / 2;
-    std::byte* to = box + in_box(row, piece) + own.lane % 2 * 8;
-    put(to, {value[0], value[1]});
-    put(to + 8 * kBoxRow, {value[2], value[3]});
+    upper = {value[0], value[1]};
+    lower = {value[2], value[3]};
+  });
+}
+__device__ __forceinline__ void get_box(float* sums, std::byte* box, const Multiplier& own) {
+  float2 got[4][2];
+  bool is_odd = false;
+  visit_box(box, own, [&](int i, bool odd, const float2& upper, const float2& lower) {
+    got[i][0] = upper;
+    got[i][1] = lower;
+    is_odd = odd;
+  });
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float2 value = is_odd ? got[i ^ 2][h] : got[i][h];
+      sums[i * 4 + h * 2] = value.x;
+      sums[i * 4 + h * 2 + 1] = value.y;
+    }
   }
 }
 
@@ -87,7 +104,6 @@ class RowWriter {
   __device__ RowWriter(Shared<Kind, kColumns>& shared, const Maps& maps, const Work& work)
       : shared_(shared), maps_(maps), work_(work) {}
 
-  __device__ void prepare(const Tile&, const Multiplier&) {}
   __device__ __forceinline__ void write(const Sums<Kind, kColumns>& sums,
                                         const Tile& tile,
                                         const Multiplier& own) {
@@ -119,135 +135,54 @@ class RowWriter {
   unsigned boxes_ = 0;  // written so far
 };
 
-// Writes the sums of a tile, or adds them to what is there, some boxes beside each other at a time.
-//
-// The copy engine can add by itself, but the cache takes no more than 1.2 TB/s of that, and 1.9 of
-// what is fetched and written. Where a sum is long, products hide the one, and the other is in
-// their way; so what is there is fetched for short sums alone: the first of it while the products
-// are under way, the rest when a buffer is free.
+// Writes the sums of a tile, or has the cache add them, a piece at a time: two boxes beside each
+// other, or one where the cache adds.
 template <typename Kind, int kColumns>
 class SumWriter {
  public:
   __device__ SumWriter(Shared<Kind, kColumns>& shared, const Maps& maps, const Work& work)
       : shared_(shared), maps_(maps), work_(work) {}
 
-  // Before the products of the tile.
-  __device__ void prepare(const Tile& tile, const Multiplier& own) {
-    if (work_.write == Write::Assign || !own.leads()) return;
-    using Pairs = Pieces<Put::AddToFetched>;
-    wait_until_read<0>();  // the tile before may have used the buffers in another way
-    if (!fetches(tile)) return;
-    for (int piece = 0; piece < Pairs::kBuffers; ++piece) fetch(tile, piece, own);
-    for (int piece = Pairs::kBuffers; piece < Pairs::kCount; ++piece) {
-      for (int box = 0; Pairs::is_there(tile, work_, piece) && box < Pairs::kBoxes; ++box) {
-        prefetch_box(maps_.c, Pairs::place(tile, piece, box));
-      }
-    }
-  }
   __device__ __forceinline__ void write(const Sums<Kind, kColumns>& sums,
                                         const Tile& tile,
-                                        const Multiplier& own) {
-    if (work_.write == Write::Assign) return put<Put::Write>(sums, tile, own);
-    if (!fetches(tile)) return put<Put::AddInCache>(sums, tile, own);
-    put<Put::AddToFetched>(sums, tile, own);
-    fetched_ += Pieces<Put::AddToFetched>::kCount;
+                                        const Multiplier& own) const {
+    if (put_of(tile, work_) == Put::AddInCache) {
+      put<1>(sums, tile, own, add_out);
+    } else {
+      put<2>(sums, tile, own, copy_out);
+    }
   }
 
  private:
-  enum class Put { Write, AddToFetched, AddInCache };
-  static constexpr int kShortSum = 512;
-
-  // What a tile is put in: one box at a time where the cache adds, else two.
-  template <Put kPut>
-  struct Pieces {
-    static constexpr int kBoxes = kPut == Put::AddInCache ? 1 : 2;
-    static constexpr int kBuffers = kBoxesOfC<Kind> / kBoxes;
-    static constexpr int kWidth = kBoxes * kSumColumns;  // columns
-    static constexpr int kOfHalf = kColumns / kWidth, kCount = kHalves<Kind> * kOfHalf;
-    static_assert(kCount % kBuffers == 0);
-
-    __device__ static At place(const Tile& tile, int piece, int box) {
-      return {tile.column_tile * kColumns + piece % kOfHalf * kWidth + box * kSumColumns,
-              tile.row + piece / kOfHalf * kBoxRows,
-              0,
-              tile.expert};
-    }
-    __device__ static bool is_there(const Tile& tile, const Work& work, int piece) {
-      const At at = place(tile, piece, 0);
-      return at.column < work.n && at.row < tile.height;
-    }
-  };
-
-  __device__ bool fetches(const Tile& tile) const {
-    return work_.write == Write::Accumulate && tile.depth <= kShortSum;
-  }
-  template <Put kPut>
-  __device__ std::byte* buffer(int piece, const Multiplier& own) const {
-    return shared_.c[own.group][piece % Pieces<kPut>::kBuffers * Pieces<kPut>::kBoxes];
-  }
-  __device__ Barrier& old(int piece, const Multiplier& own) const {
-    return shared_.old[own.group][piece % Pieces<Put::AddToFetched>::kBuffers];
-  }
-  // Where there is no such piece, the phase of the buffer is over at once.
-  __device__ void fetch(const Tile& tile, int piece, const Multiplier& own) const {
-    using Pairs = Pieces<Put::AddToFetched>;
-    const bool there = Pairs::is_there(tile, work_, piece);
-    arrive_expecting(old(piece, own), there ? Pairs::kBoxes * kBox : 0);
-    for (int box = 0; there && box < Pairs::kBoxes; ++box) {
-      copy_in(buffer<Put::AddToFetched>(piece, own) + box * kBox,
-              maps_.c,
-              Pairs::place(tile, piece, box),
-              old(piece, own));
-    }
-  }
-  // Until the buffer of the piece may be written: all that was in it has left, or what is added to
-  // is in it.
-  template <Put kPut>
-  __device__ __forceinline__ void await_buffer(const Tile& tile,
-                                               int piece,
-                                               const Multiplier& own) const {
-    using All = Pieces<kPut>;
-    if constexpr (kPut != Put::AddToFetched) {
-      if (own.leads()) wait_until_read<All::kBuffers - 1>();
-      own.meet_group();
-    } else {
-      constexpr int kAhead = All::kBuffers - 1;
-      if (piece > 0 && piece + kAhead < All::kCount && own.leads()) {
-        wait_until_read<0>();
-        fetch(tile, piece + kAhead, own);
-      }
-      wait(old(piece, own), (fetched_ + piece) / All::kBuffers & 1);
-    }
-  }
-
-  template <Put kPut>
+  template <int kBoxes, typename Send>
   __device__ __forceinline__ void put(const Sums<Kind, kColumns>& sums,
                                       const Tile& tile,
-                                      const Multiplier& own) {
-    using All = Pieces<kPut>;
-    constexpr Write kWrite = kPut == Put::AddToFetched ? Write::Accumulate : Write::Assign;
+                                      const Multiplier& own,
+                                      const Send& send) const {
+    constexpr int kBuffers = kBoxesOfC<Kind> / kBoxes;
+    constexpr int kWidth = kBoxes * kSumColumns;  // columns of a piece
+    constexpr int kOfHalf = kColumns / kWidth, kPieces = kHalves<Kind> * kOfHalf;
+    static_assert(kPieces % kBuffers == 0);
 #pragma unroll
-    for (int piece = 0; piece < All::kCount; ++piece) {
-      await_buffer<kPut>(tile, piece, own);
-      std::byte* boxes = buffer<kPut>(piece, own);
-      const bool there = All::is_there(tile, work_, piece);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      if (own.leads()) wait_until_read<kBuffers - 1>();
+      own.meet_group();
+      std::byte* boxes = shared_.c[own.group][piece % kBuffers * kBoxes];
+      const int column = tile.column_tile * kColumns + piece % kOfHalf * kWidth;
+      const int row = tile.row + piece / kOfHalf * kBoxRows;
+      const bool there = column < work_.n && row < tile.height;
       if (there) {
-        const float* from = sums[piece / All::kOfHalf] + piece % All::kOfHalf * (All::kWidth / 2);
+        const float* from = sums[piece / kOfHalf] + piece % kOfHalf * (kWidth / 2);
 #pragma unroll
-        for (int box = 0; box < All::kBoxes; ++box) {
-          put_box<kWrite>(boxes + box * kBox, from + box * (kSumColumns / 2), own);
+        for (int box = 0; box < kBoxes; ++box) {
+          put_box(boxes + box * kBox, from + box * (kSumColumns / 2), own);
         }
         show_to_engines();
       }
       own.meet_group();
       if (!own.leads()) continue;
-      for (int box = 0; there && box < All::kBoxes; ++box) {
-        const At at = All::place(tile, piece, box);
-        if constexpr (kPut == Put::AddInCache) {
-          add_out(maps_.c, at, boxes + box * kBox);
-        } else {
-          copy_out(maps_.c, at, boxes + box * kBox);
-        }
+      for (int box = 0; there && box < kBoxes; ++box) {
+        send(maps_.c, At{column + box * kSumColumns, row, 0, tile.expert}, boxes + box * kBox);
       }
       end_copies();  // also of nothing: what is waited for is counted in batches
     }
@@ -256,7 +191,6 @@ class SumWriter {
   Shared<Kind, kColumns>& shared_;
   const Maps& maps_;
   const Work& work_;
-  unsigned fetched_ = 0;  // pieces so far
 };
 
 }  // namespace weft::kernels::cuda::hopper

@@ -12,13 +12,14 @@
 
 namespace weft::kernels::cuda::hopper {
 
-inline constexpr int kTileRows = 128;
-// Columns of tiles that are computed at about the same time: then as many rows of tiles as columns
-// are under way, and both factors are read from the cache.
-inline constexpr int kBand = 8;
-
 // Whether an expert's rows are those of the result (forward, dgrad), or what it sums over (wgrad).
 enum class Grouped { Rows, Sums };
+
+inline constexpr int kTileRows = 128;
+// Columns of tiles that are computed at about the same time: then as many rows of tiles as columns
+// are under way, and both factors are read from the cache. Sums are written in longer rows.
+template <Grouped kGrouped>
+inline constexpr int kBand = kGrouped == Grouped::Rows ? 8 : 12;
 
 struct Work {
   int experts = 0;
@@ -50,8 +51,18 @@ struct Tile {
   bool shares_b = true;          // with the cluster's other block
 };
 
+// How the sums of a tile get to where they belong. What is there already is what short sums begin
+// with; long ones are added to it by the cache, which takes no more than 1.2 TB/s: the products of
+// a long sum hide that, and what is there would be in the way of their factors.
+enum class Put { Write, WriteWithOld, AddInCache };
+__device__ inline Put put_of(const Tile& tile, const Work& work) {
+  constexpr int kShortSum = 512;
+  if (work.write == Write::Assign) return Put::Write;
+  return tile.depth <= kShortSum ? Put::WriteWithOld : Put::AddInCache;
+}
+
 // The tile `index` of the expert, whose `height` is set, for block `rank` of the cluster.
-template <int kBlocks>
+template <Grouped kGrouped, int kBlocks>
 __device__ inline void place(Tile& tile, int index, int column_tiles, int rank) {
   const int row_tiles = (tile.height + kTileRows - 1) / kTileRows;
   const int together = row_tiles / kBlocks;
@@ -62,9 +73,9 @@ __device__ inline void place(Tile& tile, int index, int column_tiles, int rank) 
     tile.shares_b = false;
     return;
   }
-  const int band = index / (together * kBand);
-  const int first = band * kBand, in_band = index - together * first;
-  const int width = min(kBand, column_tiles - first);
+  const int band = index / (together * kBand<kGrouped>);
+  const int first = band * kBand<kGrouped>, in_band = index - together * first;
+  const int width = min(kBand<kGrouped>, column_tiles - first);
   tile.row = (in_band / width * kBlocks + rank) * kTileRows;
   tile.column_tile = first + in_band % width;
   tile.shares_b = true;
@@ -103,7 +114,7 @@ class Walk {
     const int rows = int(work_.first_row[expert_ + 1]) - tile.first_row;
     tile.height = kGrouped == Grouped::Rows ? rows : work_.m;
     tile.depth = kGrouped == Grouped::Rows ? work_.k : rows;
-    place<kBlocks>(tile, index_ - first_tile, work_.column_tiles, rank_);
+    place<kGrouped, kBlocks>(tile, index_ - first_tile, work_.column_tiles, rank_);
     index_ += int(gridDim.x) / kBlocks;
     return true;
   }
