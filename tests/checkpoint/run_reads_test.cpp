@@ -46,6 +46,12 @@ TEST(RunReads, TakeNothingThatIsFarFromWhatIsWanted) {
   EXPECT_EQ(reads.elements, 30 * 5000);
 }
 
+// Two ranks that share the columns of an output projection: each reads its half.
+TEST(RunReads, OfAWideMatrixTakeOnlyTheColumnsOfARank) {
+  const Reads reads = read(tensor::slice_of({64, 4096}, {{{0, 64}}, {{2048, 2048}}}));
+  EXPECT_EQ(reads.elements, 64 * 2048);
+}
+
 TEST(RunReads, AreBounded) {
   const Reads reads = read(tensor::slice_of({2000, 1000}, {{{0, 2000}}, {{0, 500}}}));
   EXPECT_LE(reads.most, 256 * 1024);

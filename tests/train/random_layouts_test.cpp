@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "tests/sanitized.h"
 #include "tests/train/random_runs_support.h"
@@ -95,9 +98,64 @@ int layouts_wanted() {
   return asked == nullptr ? 30 : std::atoi(asked);
 }
 
+// What every run of the test has some of: rare combinations are not left to the seed.
+const std::vector<WantedLayout> kWanted{{},
+                                        {.schedule = "1f1b"},
+                                        {.schedule = "interleaved"},
+                                        {.schedule = "zb_h1"},
+                                        {.schedule = "dualpipev"},
+                                        {.all_axes = true}};
+
+// The values of keys that ran, and whether all axes of attention did at once.
+class Covered {
+ public:
+  void add(const Words& words) {
+    for (const char* key : kKeys) seen_[key].insert(value_of(words, key));
+    const auto is_cut = [&](const std::string& axis) {
+      const std::string size = value_of(words, "model." + axis + "_parallel_size");
+      return size != "1";
+    };
+    all_axes_ =
+        all_axes_ || (is_cut("tensor_model") && is_cut("context") && is_cut("pipeline_model"));
+  }
+  void expect_all() const {
+    const auto expect = [&](const char* key, const std::vector<std::string>& values) {
+      for (const std::string& value : values) {
+        EXPECT_TRUE(seen_.at(key).contains(value)) << key << "=" << value << " never ran";
+      }
+    };
+    expect("runtime.pipeline_schedule", {"1f1b", "interleaved", "zb_h1", "dualpipev"});
+    expect("model.moe_token_dispatcher_type", {"alltoall", "allgather", "flex"});
+    expect("model.moe_flex_dispatcher_backend", {"deepep", "hybridep"});
+    expect("model.cp_comm_type", {"p2p", "all_gather", "a2a", "a2a+p2p"});
+    for (const char* key : {"comm_overlap.overlap_moe_expert_parallel_comm",
+                            "comm_overlap.tp_comm_overlap",
+                            "comm_overlap.cp_comm_overlap",
+                            "comm_overlap.overlap_grad_reduce",
+                            "comm_overlap.overlap_param_gather"}) {
+      expect(key, {"true", "false"});
+    }
+    EXPECT_TRUE(all_axes_) << "no layout had tensor, context and pipeline parallelism";
+  }
+
+ private:
+  static constexpr std::array kKeys{"runtime.pipeline_schedule",
+                                    "model.moe_token_dispatcher_type",
+                                    "model.moe_flex_dispatcher_backend",
+                                    "model.cp_comm_type",
+                                    "comm_overlap.overlap_moe_expert_parallel_comm",
+                                    "comm_overlap.tp_comm_overlap",
+                                    "comm_overlap.cp_comm_overlap",
+                                    "comm_overlap.overlap_grad_reduce",
+                                    "comm_overlap.overlap_param_gather"};
+  std::map<std::string, std::set<std::string>> seen_;
+  bool all_axes_ = false;
+};
+
 TEST(RandomLayouts, EachReproducesTheOneRankRun) {
   if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
   Draw draw(kSeed);
+  Covered covered;
   int tried = 0, refused = 0, near_ties = 0;
   double worst_loss = 0;
   ASSERT_NE(schedule::dispatch_beside(base_config(1).model),
@@ -112,12 +170,12 @@ TEST(RandomLayouts, EachReproducesTheOneRankRun) {
     one_rank_runs[seed] = train_some(base_config(seed), kSteps);
   }
   while (tried < layouts_wanted()) {
-    Words words = draw_layout(draw);
+    Words words = draw_layout(draw, kWanted[std::size_t(tried) % kWanted.size()]);
     draw_dispatcher(draw, words);
     draw_overlap(draw, words);
     draw_data_parallel(draw, words);
     const auto& [drawn_seed, one] =
-        *std::next(one_rank_runs.begin(), tried % std::ssize(one_rank_runs));
+        *std::next(one_rank_runs.begin(), tried / std::ssize(kWanted) % std::ssize(one_rank_runs));
     const config::Config config = with_words(base_config(drawn_seed), words);
     if (!is_legal(config)) {
       ASSERT_LT(++refused, 100000) << "the rules refuse nearly every layout";
@@ -125,8 +183,10 @@ TEST(RandomLayouts, EachReproducesTheOneRankRun) {
     }
     SCOPED_TRACE("rng.seed=" + std::to_string(drawn_seed) + " " + text_of(words));
     expect_alike(train_some(config, kSteps), one, worst_loss);
+    covered.add(words);
     ++tried;
   }
+  if (tried >= 30) covered.expect_all();
   std::printf(
       "seed %u: %d layouts, losses within %.1e; %d drawn again because a rule refuses them, "
       "%d models because of a near tie\n",

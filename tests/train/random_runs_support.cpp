@@ -20,9 +20,16 @@ std::string Draw::size(int most) {
   return any_of(sizes);
 }
 
-Words draw_layout(Draw& draw, int most_ranks) {
-  const std::string tp = draw.size(4), cp = draw.size(4), pp = draw.size(4);
-  Words words{{"runtime.world_size", draw.size(most_ranks)},
+Words draw_layout(Draw& draw, const WantedLayout& wanted) {
+  const auto size = [&](int most, bool is_wanted) {
+    return is_wanted ? draw.any_of(most == 2 ? std::vector<std::string>{"2"}
+                                             : std::vector<std::string>{"2", "4"})
+                     : draw.size(most);
+  };
+  const int most = wanted.all_axes ? 2 : 4;  // two of each are eight ranks already
+  const std::string tp = size(most, wanted.all_axes), cp = size(most, wanted.all_axes);
+  const std::string pp = size(most, wanted.all_axes || !wanted.schedule.empty());
+  Words words{{"runtime.world_size", draw.size(wanted.most_ranks)},
               {"model.tensor_model_parallel_size", tp},
               {"model.context_parallel_size", cp},
               {"model.pipeline_model_parallel_size", pp},
@@ -33,19 +40,33 @@ Words draw_layout(Draw& draw, int most_ranks) {
     words.emplace_back("comm_overlap.tp_comm_overlap", draw.either());
   }
   if (cp != "1") {
-    words.emplace_back("model.cp_comm_type", draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p"}));
+    words.emplace_back(
+        "model.cp_comm_type",
+        draw.any_of({"p2p", "all_gather", "a2a", "a2a+p2p", "[p2p,all_gather,a2a,a2a+p2p]"}));
     words.emplace_back("model.hierarchical_context_parallel_sizes", cp == "2" ? "[2,1]" : "[2,2]");
     words.emplace_back("comm_overlap.cp_comm_overlap", draw.either());
   }
   if (pp == "1") return words;
-  const std::string schedule =
-      draw.any_of({"1f1b", "1f1b", "interleaved", "interleaved", "zb_h1", "zb_h1", "dualpipev"});
+  const std::string schedule = wanted.schedule.empty()
+                                   ? draw.any_of({"1f1b", "interleaved", "zb_h1", "dualpipev"})
+                                   : wanted.schedule;
   words.emplace_back("runtime.pipeline_schedule", schedule);
-  if (schedule == "interleaved" || schedule == "dualpipev") {
-    words.emplace_back("model.virtual_pipeline_model_parallel_size",
-                       schedule == "dualpipev" ? "2" : draw.any_of({"2", "4"}));
+  if (schedule == "interleaved") {
+    words.emplace_back("model.virtual_pipeline_model_parallel_size", draw.any_of({"2", "4"}));
+  } else if (schedule == "dualpipev") {
+    words.emplace_back("model.virtual_pipeline_model_parallel_size", "2");
+  } else {
+    words.emplace_back("model.virtual_pipeline_model_parallel_size", "1");
+    const std::string early = draw.either();
+    words.emplace_back("comm_overlap.overlap_p2p_comm", early);
+    words.emplace_back("comm_overlap.batch_p2p_comm", early == "true" ? "false" : "true");
   }
   return words;
+}
+
+std::string value_of(const Words& words, const std::string& key) {
+  const auto found = std::ranges::find(words, key, &Words::value_type::first);
+  return found == words.end() ? "" : found->second;
 }
 
 void draw_dispatcher(Draw& draw, Words& words) {

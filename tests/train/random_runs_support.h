@@ -26,7 +26,14 @@ class Draw {
   std::mt19937 generator_;
 };
 
-Words draw_layout(Draw& draw, int most_ranks = 16);
+// What a layout must have: this order of a pipeline, where one is named, or all of tensor, context
+// and pipeline parallelism.
+struct WantedLayout {
+  std::string schedule{};
+  bool all_axes = false;
+  int most_ranks = 16;
+};
+Words draw_layout(Draw& draw, const WantedLayout& wanted = {});
 void draw_dispatcher(Draw& draw, Words& words);
 void draw_overlap(Draw& draw, Words& words);
 void draw_data_parallel(Draw& draw, Words& words);
@@ -35,6 +42,8 @@ void draw_optimizer_offload(Draw& draw, Words& words);
 
 config::Config with_words(config::Config config, const Words& words);
 std::string text_of(const Words& words);
+// What the words say of a key; empty where they do not name it.
+std::string value_of(const Words& words, const std::string& key);
 
 // Whether the rules let it run as it is: what they would change is another run. A rule that refuses
 // says its name, the numbers that it does not like, and what to do.

@@ -188,7 +188,7 @@ config::Config savings_config(const std::string& attention) {
 
 DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks) {
   for (int refused = 0; refused < 100000; ++refused) {
-    Words words = draw_layout(draw, most_ranks);
+    Words words = draw_layout(draw, {.most_ranks = most_ranks});
     draw_sharing(draw, words);
     draw_dispatcher(draw, words);
     draw_overlap(draw, words);

@@ -12,7 +12,7 @@ namespace {
 using base::at;
 using tensor::Run;
 
-constexpr std::int64_t kMostBetween = 4096;         // elements that are read for nobody
+constexpr std::int64_t kMostBetween = 1024;         // elements that are read for nobody
 constexpr std::int64_t kMostTogether = 256 * 1024;  // elements of several runs
 
 // How many of the runs to read at once: from the first on, as long as they are near each other.
