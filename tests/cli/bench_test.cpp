@@ -141,7 +141,9 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
         Case{"tp train.global_batch_size=4", {"plain", "tp_comm_overlap"}}}) {
     const Outcome outcome = weft("bench overlap --json" + kTinyDense + "--mode " + words);
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(outcome.code, has_unmet_bar(json) ? 1 : 0) << words << outcome.err << outcome.out;
+    const bool is_judged = json["fabrics"][1]["judged"];
+    EXPECT_EQ(outcome.code, has_unmet_bar(json) || !is_judged ? 1 : 0)
+        << words << outcome.err << outcome.out;
     EXPECT_EQ(json["mode"], words.substr(0, 2));
     ASSERT_EQ(json["fabrics"].size(), 2u) << words;
     const Json& slow = json["fabrics"][1];

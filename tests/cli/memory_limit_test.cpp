@@ -78,6 +78,22 @@ TEST(RunRoom, ANamedGpuHasItsMemoryLessTheReserveOfThePlanner) {
   EXPECT_EQ(room.host->ranks, 2) << "no more than the run has";
 }
 
+// Rank 0 of a pretended world runs alone: what others would need is nobody's.
+TEST(RunRoom, OfAPretendedWorldOnlyRankZeroIsCounted) {
+  const grid::Layout layout{.world = 4, .pp = 2};
+  const auto bytes = [](int, int pp_rank) {
+    return pp_rank == 0 ? std::size_t{1} : std::size_t{9};
+  };
+  EXPECT_EQ(measure::most_of_machine(layout, HostRoom{.ranks = 1}, bytes), 9u);
+  EXPECT_EQ(measure::most_of_machine(layout, HostRoom{.ranks = 4}, bytes), 20u);
+  EXPECT_EQ(measure::most_of_machine(layout, HostRoom{.ranks = 1, .rank_zero_alone = true}, bytes),
+            1u);
+  config::Config config = small_run();
+  EXPECT_FALSE(host_room_here(config).host->rank_zero_alone);
+  config.runtime.backend = config::CommBackend::Fake;
+  EXPECT_TRUE(host_room_here(config).host->rank_zero_alone);
+}
+
 // Ranks on the host's cores, in a machine that has four fifths of what they need.
 TEST(MemoryLimit, ARunOnCoresIsRefusedWithSavingsThatMakeItFit) {
   const config::Config asked = small_run();

@@ -112,6 +112,18 @@ TEST_F(ScheduleFiles, AMissingNodeIsRefused) {
   EXPECT_NE(refused.find(file.string() + ": 0W0.route is missing"), std::string::npos) << refused;
 }
 
+TEST_F(ScheduleFiles, AnOrderOfAnotherStepIsNamedAsThat) {
+  schedule::write_orders(folder_, plans_of(plain_config()));
+  const fs::path file = schedule::file_of(folder_, 0);
+  std::string text = base::read_text(file);
+  const std::string line = "compute  0W0.route\n", other = "compute  0W9.route\n";
+  base::write_whole(file, text.replace(text.find(line), line.size(), other));
+  const std::string refused = refusal();
+  EXPECT_NE(refused.find("written for another step: it has 0W9.route, and this run has 0W0.route"),
+            std::string::npos)
+      << refused;
+}
+
 TEST_F(ScheduleFiles, SwappedNodesAreRefused) {
   schedule::write_orders(folder_, plans_of(plain_config()));
   const fs::path file = schedule::file_of(folder_, 0);

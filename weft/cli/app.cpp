@@ -85,9 +85,18 @@ std::optional<std::string> misnamed(const CLI::App& app, std::span<const std::st
 }
 
 // What CLI11 found wrong, and where help is.
-std::string explain(const CLI::Error& error, const std::string& first) {
-  if (first.empty() || first.front() == '-') return base::text("{} (weft --help)", error.what());
-  return base::text("{} (weft {} --help)", error.what(), first);
+std::string explain(const CLI::Error& error,
+                    const CLI::App& program,
+                    std::span<const std::string> words) {
+  std::string path = "weft";
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    const std::vector<std::string> names = command_names(*app);
+    if (std::ranges::find(names, word) == names.end()) break;
+    app = app->get_subcommand(word);
+    path += " " + word;
+  }
+  return base::text("{} ({} --help)", error.what(), path);
 }
 
 // Whether the user asked for JSON, known before the words are: an error in them is told in it.
@@ -128,7 +137,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& request) {
     return program.exit(request);
   } catch (const CLI::Error& error) {
-    return fail(kWrongInput, {explain(error, words.empty() ? "" : words.front())}, format);
+    return fail(kWrongInput, {explain(error, program, words)}, format);
   }
   return act(chosen, format);
 }

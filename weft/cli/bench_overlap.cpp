@@ -216,7 +216,7 @@ int run_overlap(const OverlapOptions& options) {
       break;
   }
   const auto is_met = [](const FabricReport& report) {
-    return std::ranges::all_of(bars_of(report), &Bar::met);
+    return is_judged(report) && std::ranges::all_of(bars_of(report), &Bar::met);
   };
   return std::ranges::all_of(reports, is_met) ? kGood : kFailed;
 }

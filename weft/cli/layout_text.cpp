@@ -34,12 +34,17 @@ std::string layout_text(const config::ModelConfig& model) {
   add("tp", model.tensor_model_parallel_size);
   if (model.context_parallel_size > 1) {
     std::vector<std::string_view> kinds;
-    for (const config::CpComm kind : model.cp_comm_type) kinds.push_back(config::word(kind));
+    for (const config::CpComm kind : model.cp_comm_type) {
+      const std::string_view word = config::word(kind);
+      if (std::ranges::find(kinds, word) == kinds.end()) kinds.push_back(word);
+    }
     text += base::text("cp {} by {}, ", model.context_parallel_size, fmt::join(kinds, " and "));
   }
   add("pp", model.pipeline_model_parallel_size);
   add("vpp", derive::virtual_stages(model));
-  add("etp", model.expert_tensor_parallel_size.value_or(model.tensor_model_parallel_size));
+  if (model.experts() > 0) {
+    add("etp", model.expert_tensor_parallel_size.value_or(model.tensor_model_parallel_size));
+  }
   return text + base::text("ep {}", model.expert_model_parallel_size) + dispatcher_text(model);
 }
 

@@ -23,7 +23,7 @@ constexpr std::int64_t kMostTokens = 1 << 24;  // of a micro-batch
 std::size_t sum_of(const config::Config& config,
                    const HostRoom& host,
                    const std::vector<std::int64_t>& by_stage) {
-  return measure::most_of_machine(derive::layout_of(config), host.ranks, [&](int, int pp_rank) {
+  return measure::most_of_machine(derive::layout_of(config), host, [&](int, int pp_rank) {
     return static_cast<std::size_t>(by_stage[base::at(pp_rank)]);
   });
 }

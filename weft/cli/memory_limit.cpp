@@ -88,7 +88,8 @@ MemoryLimit device_limit(const MemoryReport& report, const Overrun& lacking) {
 
 MemoryLimit cores_limit(const MemoryReport& report, const Overrun& lacking) {
   const HostRoom& host = *report.room.host;
-  const train::PredictedMemory& most = report.forecast.largest();
+  const train::PredictedMemory& most =
+      host.rank_zero_alone ? report.forecast.stages.front() : report.forecast.largest();
   MemoryLimit limit = with_savings(
       {.part = "room on this machine",
        .keys = {},

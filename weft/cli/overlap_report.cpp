@@ -350,17 +350,23 @@ std::vector<Bar> bars_of_kind(const FabricReport& report) {
   return bars;
 }
 
-// Where links are not as slow as was asked for.
 std::string unjudged_text(const FabricReport& report) {
-  const std::optional<double> added = report.rows.front().added;
-  if (report.is_free || !added || kAdded.contain(added)) return "";
-  return base::text("  not judged: plain adds {:.0f} %, not {:.0f} to {:.0f} %\n",
-                    *added * 100,
-                    kAdded.from * 100,
-                    kAdded.to * 100);
+  if (is_judged(report)) return "";
+  return base::text(
+      "  NOT JUDGED plain adds {:.0f} %, not {:.0f} to {:.0f} %: run it again while nothing else "
+      "uses the cores\n",
+      *report.rows.front().added * 100,
+      kAdded.from * 100,
+      kAdded.to * 100);
 }
 
 }  // namespace
+
+bool is_judged(const FabricReport& report) {
+  const std::optional<double> added = report.rows.front().added;
+  return report.kind == measure::BenchedKind::Ep || report.is_free || !added ||
+         kAdded.contain(added);
+}
 
 std::vector<Bar> bars_of(const FabricReport& report) {
   if (report.kind != measure::BenchedKind::Ep) return bars_of_kind(report);
@@ -422,6 +428,7 @@ base::Json to_json(const std::vector<FabricReport>& reports) {
                        {"longer_alone_ms", ms(report.longer_alone_seconds())},
                        {"ideal_ms", ms_or_null(report.ideal_seconds())},
                        {"runs", std::move(runs)},
+                       {"judged", is_judged(report)},
                        {"bars", std::move(bars)}});
     if (report.bubbles) fabrics.back()["bubble"] = to_json(*report.bubbles);
   }

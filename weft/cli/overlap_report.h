@@ -76,6 +76,9 @@ std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& or
 // the ratio decides. Of another kind what it may add to the step where it adds about 30 % to the
 // plain one, and on free links.
 std::vector<Bar> bars_of(const FabricReport& report);
+// Whether links are as slow as was asked for: if not, there is no bar to hold the last order
+// against.
+bool is_judged(const FabricReport& report);
 
 base::Json to_json(const std::vector<FabricReport>& reports);
 std::string to_text(const std::vector<FabricReport>& reports);

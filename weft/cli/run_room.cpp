@@ -86,7 +86,8 @@ MemoryRoom host_room_here(const config::Config& config) {
   return {.host = HostRoom{.name = "this machine",
                            .bytes = static_cast<std::size_t>(kFreeShare * base::number(*free)),
                            .ranks = ranks_here(config),
-                           .memory = is_on_cards(config) ? RanksIn::Device : RanksIn::Host}};
+                           .memory = is_on_cards(config) ? RanksIn::Device : RanksIn::Host,
+                           .rank_zero_alone = config::is_pretended(config.runtime.backend)}};
 }
 
 MemoryRoom room_here(const config::Config& config) {

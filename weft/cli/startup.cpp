@@ -52,6 +52,14 @@ std::string batch_line(const config::Config& config) {
 std::string rate_line(const config::Config& config) {
   const config::SchedulerConfig& scheduler = config.scheduler;
   std::string line = text("rate      {:g}", config.optimizer.lr);
+  const std::int64_t last = scheduler.lr_decay_iters.value_or(config.train.train_iters);
+  if (scheduler.lr_warmup_iters >= last) {
+    return line + text(" after {} of warm-up, which the run does not reach: it is {:g} at step {}",
+                       counted(scheduler.lr_warmup_iters, "step"),
+                       config.optimizer.lr * base::number(config.train.train_iters) /
+                           base::number(scheduler.lr_warmup_iters),
+                       config.train.train_iters);
+  }
   if (scheduler.lr_warmup_iters > 0) {
     line += text(" after {} of warm-up", counted(scheduler.lr_warmup_iters, "step"));
   }
@@ -59,7 +67,7 @@ std::string rate_line(const config::Config& config) {
   return line + text(", {} to {:g} at step {}",
                      config::word(scheduler.lr_decay_style),
                      config.optimizer.min_lr,
-                     scheduler.lr_decay_iters.value_or(config.train.train_iters));
+                     last);
 }
 
 std::string weights_line(const config::Config& config) {

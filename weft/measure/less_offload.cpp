@@ -62,7 +62,7 @@ std::optional<double> fraction_with_room(const TooLarge& run) {
     state.push_back(rank.bytes.offloaded);
   }
   const double taken =
-      base::number(most_of_machine(run.now.layout, run.room.host->ranks, [&](int, int pp_rank) {
+      base::number(most_of_machine(run.now.layout, *run.room.host, [&](int, int pp_rank) {
         return static_cast<std::size_t>(state[base::at(pp_rank)]);
       }));
   const double share = std::max(0.0, 1 - base::number(lacking.host) / taken);

@@ -21,12 +21,13 @@ std::size_t least_of(const train::PredictedMemory& stage) {
 }  // namespace
 
 std::size_t most_of_machine(const grid::Layout& layout,
-                            std::int64_t ranks,
+                            const HostRoom& host,
                             const std::function<std::size_t(int rank, int pp_rank)>& bytes) {
   const grid::Grid grid(layout);
   std::size_t most = 0, here = 0;
-  for (int rank = 0; rank < grid.world(); ++rank) {
-    if (rank % ranks == 0) here = 0;
+  const int world = host.rank_zero_alone ? 1 : grid.world();
+  for (int rank = 0; rank < world; ++rank) {
+    if (rank % host.ranks == 0) here = 0;
     here += bytes(rank, grid.coordinate(rank).pp);
     most = std::max(most, here);
   }
@@ -34,7 +35,7 @@ std::size_t most_of_machine(const grid::Layout& layout,
 }
 
 std::size_t host_need(const MemoryForecast& forecast, const HostRoom& host) {
-  return most_of_machine(forecast.layout, host.ranks, [&](int rank, int pp_rank) {
+  return most_of_machine(forecast.layout, host, [&](int rank, int pp_rank) {
     const train::PredictedMemory& stage = forecast.stages[base::at(pp_rank)];
     std::size_t need = bytes_of(stage, tensor::Tag::Offloaded);
     if (host.memory == RanksIn::Host) need += stage.peak_total_bytes;
@@ -59,7 +60,7 @@ bool is_hopeless(const MemoryForecast& forecast, const MemoryRoom& room) {
   if (std::ranges::any_of(forecast.stages, too_large)) return true;
   if (!room.host || room.host->memory == RanksIn::Device) return false;
   const auto least = [&](int, int pp_rank) { return least_of(forecast.stages[base::at(pp_rank)]); };
-  return most_of_machine(forecast.layout, room.host->ranks, least) > room.host->bytes;
+  return most_of_machine(forecast.layout, *room.host, least) > room.host->bytes;
 }
 
 }  // namespace weft::measure

@@ -31,6 +31,7 @@ struct HostRoom {
   std::size_t bytes = 0;
   std::int64_t ranks = 1;  // of the run, one after the other, that share it
   RanksIn memory = RanksIn::Device;
+  bool rank_zero_alone = false;  // of a pretended world the other ranks do not run
 };
 
 // None of either: it is not known, and nothing is too large for it.
@@ -39,10 +40,9 @@ struct MemoryRoom {
   std::optional<HostRoom> host = {};
 };
 
-// The sum over the ranks of one machine, `ranks` of them one after the other; of the machine where
-// it is most.
+// The sum over the ranks of one machine; of the machine where it is most.
 std::size_t most_of_machine(const grid::Layout& layout,
-                            std::int64_t ranks,
+                            const HostRoom& host,
                             const std::function<std::size_t(int rank, int pp_rank)>& bytes);
 
 // What the ranks of one machine need of its memory together: of the machine that needs most.

@@ -1,8 +1,12 @@
 #include "weft/schedule/plan_files.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "weft/base/error.h"
 #include "weft/base/file.h"
 #include "weft/base/text.h"
+#include "weft/schedule/node_index.h"
 #include "weft/schedule/text.h"
 
 namespace weft::schedule {
@@ -30,6 +34,25 @@ std::vector<std::string> shortened(std::vector<std::string> complaints) {
   complaints.resize(kMostComplaints);
   complaints.push_back(base::text("... and {} more", more));
   return complaints;
+}
+
+// Of an order with nodes that this step has not, and without some that it has.
+std::optional<std::string> written_for_another(const RankPlan& plan) {
+  const std::vector<Node> wanted =
+      all_nodes(plan.anatomy, plan.shape.micro_batches, StepKind::Training);
+  NodeIndex expected, found;
+  for (const Node& node : wanted) expected.add(node, 0);
+  for (const Entry& entry : plan.training.entries) found.add(entry.node, 0);
+  const auto is_foreign = [&](const Entry& entry) { return !expected.contains(entry.node); };
+  const auto is_missing = [&](const Node& node) { return !found.contains(node); };
+  const auto foreign = std::ranges::find_if(plan.training.entries, is_foreign);
+  const auto missing = std::ranges::find_if(wanted, is_missing);
+  if (foreign == plan.training.entries.end() || missing == wanted.end()) return std::nullopt;
+  return base::text(
+      "it was written for another step: it has {}, and this run has {}; write it again by `weft "
+      "schedule --write` with the keys of this run",
+      print(foreign->node),
+      print(*missing));
 }
 
 }  // namespace
@@ -75,6 +98,7 @@ std::vector<std::string> verify_orders(const fs::path& folder, const std::vector
   std::vector<std::string> complaints;
   for (const RankPlan& plan : plans) {
     const std::string file = file_of(folder, plan.anatomy.pp_rank).string();
+    if (const auto why = written_for_another(plan)) return {base::text("{}: {}", file, *why)};
     for (const std::string& complaint :
          verify(plan.training, plan.anatomy, plan.shape.micro_batches, StepKind::Training)) {
       complaints.push_back(base::text("{}: {}", file, complaint));

@@ -57,6 +57,47 @@ TEST(DataParallel, BucketsHaveEveryPieceWithWeights) {
   }
 }
 
+// The entries of a piece before the rank's first compute, and all of them.
+std::pair<int, int> before_compute(const Graph& graph, Piece piece) {
+  int before = 0, all = 0;
+  bool computes = false;
+  for (const Entry& entry : graph.entries) {
+    computes = computes || entry.lane == Lane::Compute;
+    if (entry.node.piece != piece) continue;
+    ++all;
+    if (!computes) ++before;
+  }
+  return {before, all};
+}
+
+// Of the first two chunks, which are all there are.
+TEST(DataParallel, AlignedGathersSetOutWithTheStepOnAllStages) {
+  PlanCase c =
+      overlapped({.layers = "mmmm", .pp = 2, .vpp = 2, .overlap_p2p = true, .bucket_size = 2000});
+  const auto [ahead, gathers] = before_compute(plans_of(c)[0].training, Piece::Gather);
+  EXPECT_LT(ahead, gathers) << "each when the one before it is read";
+  c.align_gather = true;
+  for (const RankPlan& plan : plans_of(c)) {
+    const auto [before, all] = before_compute(plan.training, Piece::Gather);
+    EXPECT_GT(all, 1);
+    EXPECT_EQ(before, all);
+  }
+}
+
+// A lane's first receive is posted with the step, both of inputs and of gradients.
+TEST(PointToPoint, TheFirstReceivesSetOutWithTheStepWhereAsked) {
+  PlanCase c{.layers = "mmmm", .pp = 2, .vpp = 2, .overlap_p2p = true};
+  const std::vector<RankPlan> in_place = plans_of(c);
+  c.flush = true;
+  const std::vector<RankPlan> at_once = plans_of(c);
+  for (std::size_t rank = 0; rank < at_once.size(); ++rank) {
+    const auto [before, all] = before_compute(at_once[rank].training, Piece::Receive);
+    EXPECT_GT(before, before_compute(in_place[rank].training, Piece::Receive).first) << rank;
+    EXPECT_EQ(before, 2) << rank;
+    EXPECT_GT(all, before) << rank;
+  }
+}
+
 TEST(DataParallel, AReductionWithoutItsWaitAndAGatherTooLateAreFound) {
   const PlanCase c = overlapped({.layers = "dm", .ep = 1, .micro_batches = 2, .bucket_size = 2000});
   RankPlan plan = plans_of(c)[0];
