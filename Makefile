@@ -47,6 +47,7 @@ bench: setup
 	$(call build,release,--target all kernels_bench clock_bench)
 	@$(weft) bench step cpu_small --peer
 	@for mode in ep dp tp pp cp; do $(weft) bench overlap --mode=$$mode || failed=yes; done; [ -z "$$failed" ]
+	@$(weft) bench overlap --mode=pp world=4 pp=4 vpp=1 gbs=8 model.num_layers=8
 	@$(weft) bench schedule
 	@$(weft) bench check
 	@build/release/bin/kernels_bench

@@ -263,6 +263,25 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAnOverlappedPipeline) {
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
 }
 
+// Zero bubble, tensor and context parallelism, and a distributed optimizer, on eight processes.
+TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAllOtherAxes) {
+  NEEDS_MPI();
+  const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
+  const std::string model =
+      " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true model.num_layers=2 "
+      "world=8 tp=2 cp=2 pp=2 ep=2 model.sequence_parallel=true "
+      "comm_overlap.tp_comm_overlap=true model.cp_comm_type=p2p train.global_batch_size=4 "
+      "train.micro_batch_size=1 runtime.pipeline_schedule=zb_h1 "
+      "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true";
+  const Outcome threads = weft(arguments("threads") + model + save + "threads");
+  ASSERT_EQ(threads.code, 0) << threads.err;
+  const Outcome mpi = under_mpi(8, arguments("mpi") + model + save + "mpi");
+  ASSERT_EQ(mpi.code, 0) << mpi.err;
+  EXPECT_EQ(losses("threads"), losses("mpi"));
+  EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
+            base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+}
+
 TEST_F(Train, OverlapOfOneMicroBatchWarns) {
   const Outcome outcome =
       weft(arguments("a") +
