@@ -38,7 +38,8 @@ bool uses_host_beside(const config::Config& config) {
 std::size_t least_need(const config::Config& config, const HostRoom& host) {
   std::vector<std::int64_t> state;
   for (const derive::DerivedRank& rank : derive::derived_run(config).ranks) {
-    state.push_back(rank.bytes.total() + rank.bytes.offloaded);
+    state.push_back(rank.bytes.total() + rank.bytes.offloaded +
+                    std::int64_t(host.memory == RanksIn::Host ? measure::kBesideTensors : 0));
   }
   const std::size_t need = sum_of(config, host, state);
   // What is too large already need not be planned.

@@ -126,7 +126,9 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
       .links = links_of(fabric),
       .is_free = fabric.fabric && fabric.fabric->is_free(),
       .is_one_rank = is_one_rank,
-      .compute_seconds = bench.compute_seconds.value_or(prediction.compute_seconds()),
+      .compute_seconds = kind != measure::BenchedKind::Ep && free != nullptr
+                             ? seconds_of(kind, *free)
+                             : bench.compute_seconds.value_or(prediction.compute_seconds()),
       .communication_seconds = prediction.communication_seconds(),
       .layers_compute_seconds = bench.layers_compute_seconds,
       .layers_communication_seconds = prediction.layers_communication_seconds(),

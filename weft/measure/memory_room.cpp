@@ -38,7 +38,7 @@ std::size_t host_need(const MemoryForecast& forecast, const HostRoom& host) {
   return most_of_machine(forecast.layout, host, [&](int rank, int pp_rank) {
     const train::PredictedMemory& stage = forecast.stages[base::at(pp_rank)];
     std::size_t need = bytes_of(stage, tensor::Tag::Offloaded);
-    if (host.memory == RanksIn::Host) need += stage.peak_total_bytes;
+    if (host.memory == RanksIn::Host) need += stage.peak_total_bytes + kBesideTensors;
     if (!forecast.snapshots.empty()) need += forecast.snapshots[base::at(rank)];
     return need;
   });

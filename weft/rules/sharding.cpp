@@ -52,6 +52,11 @@ void judge_both_keys(Judge& judge) {
       "set both the same");
 }
 
+// Gradients are reduced in buckets with whole states too; nothing is gathered then.
+bool works_alone(std::string_view key) {
+  return key == "ddp.overlap_grad_reduce" || key == "ddp.bucket_size";
+}
+
 void judge_unsharded(Judge& judge) {
   const DdpConfig& ddp = judge.config().ddp;
   const OptimizerConfig& optimizer = judge.config().optimizer;
@@ -61,7 +66,8 @@ void judge_unsharded(Judge& judge) {
     if (!differs) return;
     judge.report(key,
                  text("{} has no effect without a distributed optimizer: {} decides", key, held),
-                 text("set ddp.use_distributed_optimizer=true, or set {} itself", held));
+                 text("set ddp.use_distributed_optimizer=true, or {}",
+                      works_alone(held) ? text("set {} itself", held) : "leave it out"));
   };
   const auto differs = [](std::optional<bool> said, bool held) { return said && *said != held; };
   lost("comm_overlap.overlap_grad_reduce",
