@@ -88,6 +88,14 @@ TEST(RunRoom, OfAPretendedWorldOnlyRankZeroIsCounted) {
   EXPECT_EQ(measure::most_of_machine(layout, HostRoom{.ranks = 4}, bytes), 20u);
   EXPECT_EQ(measure::most_of_machine(layout, HostRoom{.ranks = 1, .rank_zero_alone = true}, bytes),
             1u);
+  measure::MemoryForecast forecast;
+  forecast.stages = {{.peak_total_bytes = 1}, {.peak_total_bytes = 9}};
+  forecast.layout = layout;
+  const measure::DeviceRoom device{.name = "a card", .memory_bytes = 5};
+  HostRoom host{.bytes = 100, .ranks = 1};
+  EXPECT_EQ(measure::overrun(forecast, {.device = device, .host = host}).device, 4u);
+  host.rank_zero_alone = true;
+  EXPECT_EQ(measure::overrun(forecast, {.device = device, .host = host}).device, 0u);
   config::Config config = small_run();
   EXPECT_FALSE(host_room_here(config).host->rank_zero_alone);
   config.runtime.backend = config::CommBackend::Fake;

@@ -244,42 +244,40 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
 }
 
-TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAnOverlappedPipeline) {
+// Trains the same words in `ranks` threads and in as many processes.
+class TrainBothWays : public Train {
+ protected:
+  void expect_same_bits(int ranks, const std::string& words) {
+    const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
+    const std::string model =
+        " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true " + words;
+    const Outcome threads = weft(arguments("threads") + model + save + "threads");
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    const Outcome mpi = under_mpi(ranks, arguments("mpi") + model + save + "mpi");
+    ASSERT_EQ(mpi.code, 0) << mpi.err;
+    EXPECT_EQ(losses("threads"), losses("mpi"));
+    EXPECT_EQ(metrics("threads").back().at("grad_norm"), metrics("mpi").back().at("grad_norm"));
+    EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
+              base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+  }
+};
+
+TEST_F(TrainBothWays, AnOverlappedPipelineHasTheSameBits) {
   NEEDS_MPI();
-  const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
-  const std::string model =
-      " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true model.num_layers=4 "
-      "model.pipeline_model_parallel_size=2 model.virtual_pipeline_model_parallel_size=2 "
-      "model.expert_model_parallel_size=2 runtime.world_size=4 "
-      "comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=true";
-  const Outcome threads = weft(arguments("threads") + model + save + "threads");
-  ASSERT_EQ(threads.code, 0) << threads.err;
-  EXPECT_NE(threads.out.find("pp 2, vpp 2, ep 2"), std::string::npos) << threads.out;
-  const Outcome mpi = under_mpi(4, arguments("mpi") + model + save + "mpi");
-  ASSERT_EQ(mpi.code, 0) << mpi.err;
-  EXPECT_EQ(losses("threads"), losses("mpi"));
-  EXPECT_EQ(metrics("threads").back().at("grad_norm"), metrics("mpi").back().at("grad_norm"));
-  EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
-            base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+  expect_same_bits(4,
+                   "model.num_layers=4 world=4 pp=2 vpp=2 ep=2 "
+                   "comm_overlap.overlap_moe_expert_parallel_comm=true "
+                   "comm_overlap.delay_wgrad_compute=true");
 }
 
-// Zero bubble, tensor and context parallelism, and a distributed optimizer, on eight processes.
-TEST_F(Train, MpiGivesTheSameBitsAsThreadsForAllOtherAxes) {
+TEST_F(TrainBothWays, AllOtherAxesWithZeroBubbleAndADistributedOptimizerHaveTheSameBits) {
   NEEDS_MPI();
-  const std::string save = " checkpoint.save_hf=" + (folder_ / "hf_").string();
-  const std::string model =
-      " model.moe_router_pre_softmax=true model.moe_router_norm_topk_prob=true model.num_layers=2 "
-      "world=8 tp=2 cp=2 pp=2 ep=2 model.sequence_parallel=true "
-      "comm_overlap.tp_comm_overlap=true model.cp_comm_type=p2p train.global_batch_size=4 "
-      "train.micro_batch_size=1 runtime.pipeline_schedule=zb_h1 "
-      "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true";
-  const Outcome threads = weft(arguments("threads") + model + save + "threads");
-  ASSERT_EQ(threads.code, 0) << threads.err;
-  const Outcome mpi = under_mpi(8, arguments("mpi") + model + save + "mpi");
-  ASSERT_EQ(mpi.code, 0) << mpi.err;
-  EXPECT_EQ(losses("threads"), losses("mpi"));
-  EXPECT_EQ(base::read_text(folder_ / "hf_threads" / "model.safetensors"),
-            base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
+  expect_same_bits(8,
+                   "model.num_layers=2 world=8 tp=2 cp=2 pp=2 ep=2 model.sequence_parallel=true "
+                   "comm_overlap.tp_comm_overlap=true model.cp_comm_type=p2p "
+                   "train.global_batch_size=4 train.micro_batch_size=1 "
+                   "runtime.pipeline_schedule=zb_h1 ddp.use_distributed_optimizer=true "
+                   "optimizer.use_distributed_optimizer=true");
 }
 
 TEST_F(Train, OverlapOfOneMicroBatchWarns) {

@@ -63,7 +63,7 @@ MemoryLimit finished(MemoryLimit limit) {
 }
 
 MemoryLimit device_limit(const MemoryReport& report, const Overrun& lacking) {
-  const train::PredictedMemory& most = report.forecast.largest();
+  const train::PredictedMemory& most = measure::deciding_stage(report.forecast, report.room);
   const measure::DeviceRoom& device = *report.room.device;
   MemoryLimit limit = with_savings(
       {.part = "room on the GPU",
@@ -88,8 +88,7 @@ MemoryLimit device_limit(const MemoryReport& report, const Overrun& lacking) {
 
 MemoryLimit cores_limit(const MemoryReport& report, const Overrun& lacking) {
   const HostRoom& host = *report.room.host;
-  const train::PredictedMemory& most =
-      host.rank_zero_alone ? report.forecast.stages.front() : report.forecast.largest();
+  const train::PredictedMemory& most = measure::deciding_stage(report.forecast, report.room);
   MemoryLimit limit = with_savings(
       {.part = "room on this machine",
        .keys = {},

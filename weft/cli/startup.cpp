@@ -53,7 +53,7 @@ std::string rate_line(const config::Config& config) {
   const config::SchedulerConfig& scheduler = config.scheduler;
   std::string line = text("rate      {:g}", config.optimizer.lr);
   const std::int64_t last = scheduler.lr_decay_iters.value_or(config.train.train_iters);
-  if (scheduler.lr_warmup_iters >= last) {
+  if (scheduler.lr_warmup_iters > last) {
     return line + text(" after {} of warm-up, which the run does not reach: it is {:g} at step {}",
                        counted(scheduler.lr_warmup_iters, "step"),
                        config.optimizer.lr * base::number(config.train.train_iters) /

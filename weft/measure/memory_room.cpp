@@ -1,6 +1,7 @@
 #include "weft/measure/memory_room.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "weft/base/casts.h"
 #include "weft/grid/grid.h"
@@ -19,6 +20,11 @@ std::size_t least_of(const train::PredictedMemory& stage) {
 }
 
 }  // namespace
+
+const train::PredictedMemory& deciding_stage(const MemoryForecast& forecast,
+                                             const MemoryRoom& room) {
+  return room.host && room.host->rank_zero_alone ? forecast.stages.front() : forecast.largest();
+}
 
 std::size_t most_of_machine(const grid::Layout& layout,
                             const HostRoom& host,
@@ -47,17 +53,22 @@ std::size_t host_need(const MemoryForecast& forecast, const HostRoom& host) {
 Overrun overrun(const MemoryForecast& forecast, const MemoryRoom& room) {
   Overrun lacking;
   if (!forecast.is_predicted()) return lacking;
-  if (room.device) lacking.device = beyond(forecast.peak_bytes(), room.device->bytes());
+  if (room.device) {
+    lacking.device = beyond(deciding_stage(forecast, room).peak_total_bytes, room.device->bytes());
+  }
   if (room.host) lacking.host = beyond(host_need(forecast, *room.host), room.host->bytes);
   return lacking;
 }
 
 bool is_hopeless(const MemoryForecast& forecast, const MemoryRoom& room) {
   if (!forecast.is_predicted()) return false;
+  const bool is_alone = room.host && room.host->rank_zero_alone;
   const auto too_large = [&](const train::PredictedMemory& stage) {
     return room.device && least_of(stage) > room.device->bytes();
   };
-  if (std::ranges::any_of(forecast.stages, too_large)) return true;
+  const auto running =
+      forecast.stages | std::views::take(is_alone ? 1 : std::ssize(forecast.stages));
+  if (std::ranges::any_of(running, too_large)) return true;
   if (!room.host || room.host->memory == RanksIn::Device) return false;
   const auto least = [&](int, int pp_rank) { return least_of(forecast.stages[base::at(pp_rank)]); };
   return most_of_machine(forecast.layout, *room.host, least) > room.host->bytes;

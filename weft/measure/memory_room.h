@@ -44,6 +44,10 @@ struct MemoryRoom {
   std::optional<HostRoom> host = {};
 };
 
+// Of the rank that decides whether the run fits: the largest, or the only one that runs.
+const train::PredictedMemory& deciding_stage(const MemoryForecast& forecast,
+                                             const MemoryRoom& room);
+
 // The sum over the ranks of one machine; of the machine where it is most.
 std::size_t most_of_machine(const grid::Layout& layout,
                             const HostRoom& host,

@@ -307,28 +307,32 @@ __device__ __forceinline__ void begin_with_old(Sums<Kind, kColumns>& sums,
   }
 }
 
-// Waits for the turn of the group, with what the products of a tile are added to in the sums.
-// Returns whether it is there; if not, the first product assigns.
+// Sets what the products of a tile are added to, and waits for the turn of the group. Of experts'
+// rows the first product assigns.
 template <typename Kind, int kColumns, int kBlocks>
-__device__ __forceinline__ bool begin_tile(Sums<Kind, kColumns>& sums,
+__device__ __forceinline__ void begin_tile(Sums<Kind, kColumns>& sums,
                                            Shared<Kind, kColumns>& shared,
                                            GroupWalk<Kind, kColumns, kBlocks>& walk,
                                            const Tile& tile,
                                            const Work& work,
                                            const Multiplier& own) {
-  bool adds = false;
-  if constexpr (Kind::kGrouped == Grouped::Sums) {
-    const Put put = put_of(tile, work);
-    adds = put == Put::WriteWithOld;
-    if (adds) begin_with_old<Kind, kColumns, kBlocks>(sums, shared, walk, own);
+  if constexpr (Kind::kGrouped == Grouped::Rows) {
+    if (tile.depth == 0) begin_with_zero<Kind, kColumns>(sums);
+    walk.await_turn();
+  } else if (const Put put = put_of(tile, work); put == Put::AddInCache) {
     walk.await_turn();
     // The cache adds more when fewer ask it at once; and the tile before may have used the buffers
     // in another way.
-    if (put == Put::AddInCache && own.leads()) wait_until_read<0>();
+    if (own.leads()) wait_until_read<0>();
+  } else {
+    if (put == Put::Write) {
+      if (tile.depth == 0) begin_with_zero<Kind, kColumns>(sums);
+    } else {
+      begin_with_old<Kind, kColumns, kBlocks>(sums, shared, walk, own);
+    }
+    walk.await_turn();
   }
-  if (tile.depth == 0) begin_with_zero<Kind, kColumns>(sums);
   settle<Kind, kColumns>(sums);
-  return adds;
 }
 
 template <typename Kind, int kColumns, int kBlocks>
@@ -356,8 +360,9 @@ __device__ void multiply_tiles(Shared<Kind, kColumns>& shared, const Maps& maps,
       continue;
     }
     Sums<Kind, kColumns> sums;
-    const bool adds = begin_tile<Kind, kColumns, kBlocks>(sums, shared, walk, now, work, own);
+    begin_tile<Kind, kColumns, kBlocks>(sums, shared, walk, now, work, own);
     if (now.depth > 0) {
+      const bool adds = Kind::kGrouped == Grouped::Sums && put_of(now, work) == Put::WriteWithOld;
       multiply_slices<Kind, kColumns, kBlocks>(sums, shared, walk, now, adds, own);
       walk.end_turn();
       constexpr int kRing = kStages<Kind, kColumns>;
