@@ -107,7 +107,7 @@ TEST_F(Overlap, MillisecondsHiddenAreMillisecondsSaved) {
     return std::ranges::all_of(std::array{1u, 2u}, [&](std::size_t order) {
       const OverlapRun& overlapped = slow().runs[order];
       const double hidden = hidden_ms(trace::analyse(overlapped.timelines)) - plain_hidden;
-      const double saved = (slow().runs[0].step_seconds - overlapped.step_seconds) * 1e3;
+      const double saved = (slow().runs[0].step_seconds() - overlapped.step_seconds()) * 1e3;
       seen += base::text("{}: {:.1f} ms hidden, {:.1f} saved\n", overlapped.name, hidden, saved);
       return hidden > 0 && saved > 0.5 * hidden && saved < 2.0 * hidden;
     });
@@ -122,7 +122,7 @@ TEST_F(Overlap, CommunicationAloneIsWhatTheTargetAsks) {
     const plan::OverlapPrediction prediction(overlap_orders(bench_config()).front().config,
                                              slow().fabric,
                                              slow().runs[0].timelines,
-                                             slow().runs[0].step_seconds);
+                                             slow().runs[0].step_seconds());
     const double ratio = prediction.communication_seconds() / *bench_->compute_seconds;
     seen += base::text("communication {:.2f} times compute\n", ratio);
     return ratio > 0.5 && ratio < 2.0;

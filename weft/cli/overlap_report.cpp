@@ -77,7 +77,7 @@ std::string links_of(const measure::FabricRuns& fabric) {
 
 // What a kind adds is small: it is seen in the round that other programs disturbed least.
 double seconds_of(measure::BenchedKind kind, const measure::OverlapRun& run) {
-  return kind == measure::BenchedKind::Ep ? run.step_seconds : run.best_seconds;
+  return kind == measure::BenchedKind::Ep ? run.step_seconds() : run.best_seconds();
 }
 
 // The plain order on free links.
@@ -91,7 +91,7 @@ const measure::OverlapRun* plain_on_free_links(const measure::OverlapBench& benc
 std::optional<double> added(const measure::OverlapBench& bench, const measure::OverlapRun& run) {
   const measure::OverlapRun* alone = plain_on_free_links(bench);
   if (alone == nullptr) return std::nullopt;
-  return run.best_seconds / alone->best_seconds - 1;
+  return run.best_seconds() / alone->best_seconds() - 1;
 }
 
 std::optional<double> steady_added(const measure::OverlapBench& bench,
@@ -145,6 +145,7 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
     };
     report.rows.push_back({.name = run.name,
                            .step_seconds = seconds,
+                           .round_seconds = run.seconds,
                            .speedup = seconds_of(kind, plain) / seconds,
                            .time = time_of(trace::analyse(run.timelines, bench.clocks), kind),
                            .partnered = trace::partnered(run.timelines),
@@ -278,8 +279,11 @@ base::Json number_or_null(std::optional<double> number) {
 }
 
 base::Json run_json(const FabricReport& report, const OverlapRow& row) {
+  base::Json rounds = base::Json::array();
+  for (const double seconds : row.round_seconds) rounds.push_back(ms(seconds));
   return {{"name", row.name},
           {"step_ms", ms(row.step_seconds)},
+          {"rounds_ms", std::move(rounds)},
           {"speedup", row.speedup},
           {"over_compute_only", row.step_seconds / report.compute_seconds},
           {"layers_ms", ms(row.layers_seconds)},
@@ -470,7 +474,7 @@ std::string to_svg(const measure::OverlapBench& bench) {
   for (const measure::OverlapRun& run : fabric.runs) {
     picture.rows.push_back({.caption = run.name, .timelines = run.timelines});
   }
-  return trace::to_svg(picture, {.to_ms = kPictured * ms(fabric.runs.front().step_seconds)});
+  return trace::to_svg(picture, {.to_ms = kPictured * ms(fabric.runs.front().step_seconds())});
 }
 
 }  // namespace weft::cli

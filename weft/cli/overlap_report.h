@@ -17,8 +17,9 @@ namespace weft::cli {
 struct OverlapRow {
   std::string name;
   double step_seconds = 0;
-  double speedup = 0;             // over plain on the same fabric
-  trace::CommunicationTime time;  // of the benched kind; of all kinds where experts' is
+  std::vector<double> round_seconds;  // of each timed step
+  double speedup = 0;                 // over plain on the same fabric
+  trace::CommunicationTime time;      // of the benched kind; of all kinds where experts' is
   trace::Partnered partnered;
   std::int64_t peak_activation_bytes = 0;
   // None of an order with nodes that the plain one does not have.

@@ -228,6 +228,9 @@ class RankOverlapBench {
     const Batch batch = read();
     Engine& engine = engine_of(order);
     engine.pool().reset_peaks();
+    // Where the buffers of the step before fit is planned now and then (decision 26): not in the
+    // time of this one, which may be of another order.
+    engine.pool().settle();
     barrier();
     const auto start = std::chrono::steady_clock::now();
     const StepTotals totals =
@@ -405,8 +408,7 @@ class RankOverlapBench {
       for (std::size_t order = 0; order < orders_.size(); ++order) {
         OverlapMeasured& measured = measured_[i][order];
         fabric.runs.push_back({.name = orders_[order].name,
-                               .step_seconds = base::median(measured.seconds),
-                               .best_seconds = std::ranges::min(measured.seconds),
+                               .seconds = std::move(measured.seconds),
                                .timelines = std::move(measured.timelines),
                                .peak_activation_bytes = measured.peak_bytes});
       }
@@ -433,6 +435,9 @@ class RankOverlapBench {
 };
 
 }  // namespace
+
+double OverlapRun::step_seconds() const { return base::median(seconds); }
+double OverlapRun::best_seconds() const { return std::ranges::min(seconds); }
 
 OverlapBench bench_overlap(const OverlapBenchRequest& request) {
   OverlapBench result;

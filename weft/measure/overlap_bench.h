@@ -41,10 +41,12 @@ struct OverlapBenchRequest {
 // One order on one fabric.
 struct OverlapRun {
   std::string name;
-  double step_seconds = 0;                 // median
-  double best_seconds = 0;                 // the least: what no other program disturbed
+  std::vector<double> seconds;             // of each timed step
   std::vector<trace::Timeline> timelines;  // of the traced steps, all ranks
   std::int64_t peak_activation_bytes = 0;  // largest of the ranks, activations and communication
+
+  double step_seconds() const;  // median
+  double best_seconds() const;  // the least: what no other program disturbed
 };
 
 struct FabricRuns {

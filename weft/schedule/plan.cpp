@@ -83,6 +83,12 @@ int machines_of(const config::Config& config, const grid::Grid& grid) {
   return static_cast<int>(derive::members_by_machine(group, *config.runtime.ranks_per_node).size());
 }
 
+FirstCombine first_combine_of(const config::Config& config) {
+  const bool is_delayed = config.comm_overlap.delay_wgrad_compute;
+  const bool is_deferred = config.comm_overlap.defer_embedding_wgrad_compute.value_or(false);
+  return is_delayed && !is_deferred ? FirstCombine::BesideHead : FirstCombine::BesideAttention;
+}
+
 Graph training_graph(const config::Config& config,
                      const Anatomy& anatomy,
                      const PipelineShape& shape) {
@@ -90,13 +96,14 @@ Graph training_graph(const config::Config& config,
   Graph graph = build_training(anatomy, shape);
   const DispatchBeside beside = dispatch_beside(config.model);
   if (config.comm_overlap.overlap_moe_expert_parallel_comm) {
-    graph = interleave_turns(graph,
-                             anatomy,
-                             shape,
-                             beside,
-                             config.model.ep_overlap_early_attn_memory_release
-                                 ? AttentionRelease::Early
-                                 : AttentionRelease::Late);
+    graph =
+        interleave_turns(graph,
+                         anatomy,
+                         shape,
+                         beside,
+                         config.model.ep_overlap_early_attn_memory_release ? AttentionRelease::Early
+                                                                           : AttentionRelease::Late,
+                         first_combine_of(config));
   } else if (anatomy.flow.slices > 1) {
     graph = stagger_slices(graph, anatomy, micro_batches);
   }

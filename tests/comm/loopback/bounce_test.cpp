@@ -126,17 +126,48 @@ TEST(Bounce, APartWithoutAPlaceTravelsAllTheSame) {
 }
 
 TEST(Bounce, AnAnswerIsMadeOnTheHost) {
-  Parcel one(4, 8, 1), other(8, 8, 2);
-  std::vector<Part> parts{one.part(1), other.part(2)};
+  Parcel own(6, 6, 3), one(4, 8, 1), other(8, 8, 2);
+  std::vector<Part> parts{own.part(0), one.part(1), other.part(2)};
   CountingTransfers transfers;
   bounce_answered(transfers, parts, 0, [](const Part& part, std::byte* bytes) {
+    EXPECT_NE(part.member, 0) << "the own part is not answered";
     EXPECT_EQ(std::memcmp(bytes, part.out, static_cast<std::size_t>(part.out_bytes)), 0);
     std::fill_n(bytes, part.in_bytes, static_cast<std::byte>(part.member));
   });
   EXPECT_EQ(one.in, std::vector<std::byte>(8, std::byte{1}));
   EXPECT_EQ(other.in, std::vector<std::byte>(8, std::byte{2}));
-  EXPECT_EQ(transfers.left, 12);
-  EXPECT_EQ(transfers.came_back, 16);
+  EXPECT_TRUE(own.has_returned());
+  EXPECT_EQ(transfers.left, 18);
+  EXPECT_EQ(transfers.came_back, 22);
+}
+
+TEST(Bounce, WhatMembersGetAlikeGoesToTheHostOnce) {
+  Parcel own(8, 8, 3), one(8, 8, 1), other(8, 8, 1);
+  std::vector<Part> parts{own.part(0), one.part(1), other.part(2)};
+  for (Part& part : parts) part.out = own.out.data();
+  CountingTransfers transfers;
+  bounce_answered(transfers, parts, 0, [](const Part& part, std::byte* bytes) {
+    EXPECT_EQ(std::memcmp(bytes, part.out, 8), 0);
+    bytes[0] = static_cast<std::byte>(part.member);
+  });
+  EXPECT_EQ(own.in, own.out);
+  for (const auto& [parcel, member] : {std::pair(&one, 1), std::pair(&other, 2)}) {
+    EXPECT_EQ(parcel->in[0], static_cast<std::byte>(member));
+    EXPECT_TRUE(std::equal(parcel->in.begin() + 1, parcel->in.end(), own.out.begin() + 1));
+  }
+  EXPECT_EQ(transfers.left, 8);
+  EXPECT_EQ(transfers.came_back, 24);
+}
+
+TEST(Bounce, AnOwnPartThatIsThereStays) {
+  Parcel own(6, 6, 3), one(4, 4, 1);
+  std::vector<Part> parts{own.part(0), one.part(1)};
+  parts.front().in = own.out.data();
+  CountingTransfers transfers;
+  bounce_answered(transfers, parts, 0, [](const Part&, std::byte*) {});
+  EXPECT_TRUE(one.has_returned());
+  EXPECT_EQ(transfers.left, 4);
+  EXPECT_EQ(transfers.came_back, 4);
 }
 
 }  // namespace bounce_test

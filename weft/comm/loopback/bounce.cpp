@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -84,6 +85,27 @@ Round round_of(const Cargo& cargo,
   return round;
 }
 
+// What members get alike leaves the device once; the host repeats it.
+struct Leaving {
+  std::vector<Copy> copies;
+  std::vector<Copy> repeated;  // inside host memory
+};
+
+Leaving leaving_once(const std::vector<Copy>& all) {
+  Leaving leaving;
+  for (const Copy& copy : all) {
+    const auto same = std::ranges::find_if(leaving.copies, [&](const Copy& other) {
+      return other.from == copy.from && other.bytes == copy.bytes;
+    });
+    if (same == leaving.copies.end()) {
+      leaving.copies.push_back(copy);
+    } else {
+      leaving.repeated.push_back({copy.to, same->to, copy.bytes});
+    }
+  }
+  return leaving;
+}
+
 }  // namespace
 
 void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self) {
@@ -122,19 +144,28 @@ void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,
                      int self,
                      const Answer& answer) {
-  const Cargo cargo = cargo_of(parts, self);
+  // The own part goes the same way, as it is: a copy of its own would take the host longer.
+  constexpr int kNobody = -1;
+  Cargo cargo = cargo_of(parts, kNobody);
+  const auto is_there = [&](const Part& part) {
+    return part.member == self && part.in == part.out;
+  };
+  for (const Part& part : cargo.parts) cargo.bytes -= is_there(part) ? Cargo::length(part) : 0;
+  std::erase_if(cargo.parts, is_there);
   const std::shared_ptr<std::byte> host =
       transfers.host_scratch(std::max(cargo.bytes, kRoundBytes));
   const Round round = round_of(cargo, 0, cargo.bytes, host.get(), nullptr);
-  transfers.copy_pieces(copies_to_self(parts, self), [&] {
-    transfers.copy_both(round.out, {});
-    std::byte* bytes = host.get();
-    for (const Part& part : cargo.parts) {
-      answer(part, bytes);
-      bytes += Cargo::length(part);
-    }
-    transfers.copy_both({}, round.in);
-  });
+  const Leaving leaving = leaving_once(round.out);
+  transfers.copy_both(leaving.copies, {});
+  for (const auto& [to, from, bytes] : leaving.repeated) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  std::byte* bytes = host.get();
+  for (const Part& part : cargo.parts) {
+    if (part.member != self) answer(part, bytes);
+    bytes += Cargo::length(part);
+  }
+  transfers.copy_both({}, round.in);
 }
 
 }  // namespace weft::comm::loopback

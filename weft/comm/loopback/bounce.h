@@ -18,8 +18,10 @@ void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self)
 // The same inside the device. A part without a place to come to stays where it is.
 void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self);
 
-// As bounce, with all of it in host memory at once, where `answer` makes out of what went out in a
-// part (its first out_bytes) what comes in (its first in_bytes).
+// As bounce, with all of it in host memory at once, the own part too, where `answer` makes out of
+// what went out in a part (its first out_bytes) what comes in (its first in_bytes). For messages of
+// a few bytes, whose copies take longer to start than to run: what several parts send alike goes
+// once.
 using Answer = std::function<void(const Part& part, std::byte* bytes)>;
 void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,

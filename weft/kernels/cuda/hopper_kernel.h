@@ -183,31 +183,36 @@ class GroupWalk {
   }
   __device__ bool next(Tile& tile) { return walk_.next(tile) && (!kTurns || skip(tile)); }
 
-  // Products are asked for in turns. The first turn of group 0 is there at once.
+  // Products are asked for in turns. The first turn of group 0 is there at once. Every phase of a
+  // barrier is waited for, also where nothing depends on it.
   __device__ void await_turn() {
     if constexpr (kTurns) {
+      wait(shared_.near[own_.group], parity_);
       wait(shared_.turn[own_.group], parity_);
       parity_ ^= 1;
     }
   }
-  __device__ void end_turn() const { tell_other(shared_.turn); }
+  __device__ void end_turn() const {
+    if constexpr (kTurns) {
+      __syncwarp();
+      if (own_.lane == 0) arrive(shared_.turn[1 - own_.group]);
+    }
+  }
 
   // Of a buffer only the phase that is under way and the one before are told apart. So what lies in
   // the ring behind the slices of the other group is waited for when that has its last one.
   __device__ void await_near() {
     if constexpr (kTurns) wait(shared_.near[own_.group], parity_);
   }
-  __device__ void come_near() const { tell_other(shared_.near); }
+  // By every thread, since each may have cleared some of that slice. The turn orders this too, by
+  // a thread of each warp, but compute-sanitizer's racecheck does not follow it.
+  __device__ void come_near() const {
+    if constexpr (kTurns) arrive(shared_.near[1 - own_.group]);
+  }
 
  private:
   static constexpr bool kTurns = Kind::kSharing == Sharing::Turns;
 
-  __device__ void tell_other(Barrier (&barriers)[kGroups]) const {
-    if constexpr (kTurns) {
-      __syncwarp();
-      if (own_.lane == 0) arrive(barriers[1 - own_.group]);
-    }
-  }
   __device__ bool skip(Tile& tile) {
     ring.skip(buffers_of<Kind, kColumns>(tile, work_));
     return walk_.next(tile);
@@ -406,7 +411,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     for (int group = 0; group < kGroups; ++group) {
       init(shared.turn[group], kGroupThreads / 32);
-      init(shared.near[group], kGroupThreads / 32);
+      init(shared.near[group], kGroupThreads);
     }
     publish_barriers();
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "weft/kernels/cuda/arguments.h"
+#include "weft/kernels/cuda/block_sums.h"
 #include "weft/kernels/cuda/byte_rows.h"
 #include "weft/kernels/cuda/operations.h"
 #include "weft/kernels/cuda/packs.h"
@@ -70,56 +71,95 @@ std::int64_t slice_words(const ByteRows& to, const ByteRows& from) {
   return std::max<std::int64_t>(bytes / std::int64_t(sizeof(Word)), 1);
 }
 
-// Rows of a sum that a thread asks for before it adds the first.
-constexpr int kAddedAtOnce = 8;
+// y[t] = the rows of x that sources[t] names, summed in their order; and the residual last, whose
+// data is null where there is none.
+template <int N, typename Y, typename X>
+struct NamedSums {
+  Matrix<Y> y;
+  Matrix<X> x;
+  Matrix<std::int32_t> sources;
+  Matrix<X> residual;
 
-// sum += pack c of the rows that are named, in their order. What names none adds 0: a sum that
-// began with 0 is never -0, so that this changes no bit of it.
-template <int N, typename X>
-__device__ void add_packs(float (&sum)[N],
-                          const Matrix<X>& x,
-                          const std::int32_t* source,
-                          std::int64_t count,
-                          std::int64_t c,
-                          const Faults& faults) {
-  std::int32_t named[kAddedAtOnce];
-  Pack<X, N> packs[kAddedAtOnce];
+  __device__ std::int64_t packs() const { return y.columns / N; }
+  __device__ void add(float (&sum)[N], const Pack<X, N>& pack) const {
 #pragma unroll
-  for (int j = 0; j < kAddedAtOnce; ++j) named[j] = j < count ? source[j] : -1;
-#pragma unroll
-  for (int j = 0; j < kAddedAtOnce; ++j) {
-    if (names_row(named[j], x.rows)) packs[j] = read_once<N>(x.row(named[j]) + c * N);
+    for (int i = 0; i < N; ++i) sum[i] += pack[i];
   }
-  if (c == 0) {
-    for (int j = 0; j < kAddedAtOnce; ++j) check_index(named[j], x.rows, faults);
+  __device__ Pack<X, N> pack(std::int64_t row, std::int64_t c) const {
+    return read_once<N>(x.row(row) + c * N);
   }
-#pragma unroll
-  for (int j = 0; j < kAddedAtOnce; ++j) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) sum[i] += packs[j][i];
+  __device__ void write(std::int64_t t, std::int64_t c, float (&sum)[N]) const {
+    if (residual.data != nullptr) add(sum, read_once<N>(residual.row(t) + c * N));
+    store_pack(y.row(t) + c * N, packed<Y>(sum));
+  }
+};
+
+// Rows shorter than a warp.
+template <int N, typename Y, typename X>
+__global__ void add_short(NamedSums<N, Y, X> sums, Faults faults) {
+  for (std::int64_t t = first_row(); t < sums.y.rows; t += row_step()) {
+    for (std::int64_t c = threadIdx.x; c < sums.packs(); c += blockDim.x) {
+      float sum[N] = {};
+      for (std::int64_t j = 0; j < sums.sources.columns; ++j) {
+        const std::int32_t named = sums.sources.row(t)[j];
+        if (names_row(named, sums.x.rows)) sums.add(sum, sums.pack(named, c));
+        if (c == 0) check_index(named, sums.x.rows, faults);
+      }
+      sums.write(t, c, sum);
+    }
   }
 }
 
-// `residual`: added last; its data is null where there is none. Three blocks a multiprocessor have
-// enough loads under way while others wait for their indices.
+// A warp sums so many rows at once, of which few may be named: what it asks for before it adds the
+// first is one of each. Its lanes read the names, each one of them.
+constexpr int kSummedAtOnce = 4, kNamesAtOnce = kWarp / kSummedAtOnce;
+
 template <int N, typename Y, typename X>
-__global__ void __launch_bounds__(kRowThreads, 3) add_named(Matrix<Y> y,
-                                                            Matrix<X> x,
-                                                            Matrix<std::int32_t> sources,
-                                                            Matrix<X> residual,
-                                                            Faults faults) {
-  const std::int64_t packs = y.columns / N;
-  for (std::int64_t t = first_row(); t < y.rows; t += row_step()) {
-    for (std::int64_t c = threadIdx.x; c < packs; c += blockDim.x) {
-      Pack<X, N> added;
-      if (residual.data != nullptr) added = read_once<N>(residual.row(t) + c * N);
-      float sum[N] = {};
-      for (std::int64_t j = 0; j < sources.columns; j += kAddedAtOnce) {
-        add_packs(sum, x, sources.row(t) + j, sources.columns - j, c, faults);
+__global__ void __launch_bounds__(kRowThreads, 3)
+    add_named(NamedSums<N, Y, X> sums, Faults faults) {
+  const int lane = int(threadIdx.x) % kWarp;
+  const auto name = [&](std::int64_t t, std::int64_t j) {
+    t += lane / kNamesAtOnce;
+    j += lane % kNamesAtOnce;
+    return t < sums.y.rows && j < sums.sources.columns ? sums.sources.row(t)[j] : -1;
+  };
+  std::int64_t t = first_row() * kSummedAtOnce;
+  const std::int64_t step = row_step() * kSummedAtOnce;
+  std::int32_t next = name(t, 0);
+  for (; t < sums.y.rows; t += step) {
+    const std::int32_t first = next;
+    next = name(t + step, 0);
+    for (std::int64_t begin = threadIdx.x - lane; begin < sums.packs(); begin += blockDim.x) {
+      const std::int64_t c = begin + lane;
+      const bool has = c < sums.packs();
+      float sum[kSummedAtOnce][N] = {};
+      for (std::int64_t j = 0; j < sums.sources.columns; j += kNamesAtOnce) {
+        const std::int32_t named = j == 0 ? first : name(t, j);
+        if (begin == 0) check_index(named, sums.x.rows, faults);
+        // A bit for each name of each row.
+        unsigned left = __ballot_sync(kAllLanes, names_row(named, sums.x.rows));
+        while (left != 0) {
+          Pack<X, N> packs[kSummedAtOnce];
+          bool some[kSummedAtOnce];
+#pragma unroll
+          for (int r = 0; r < kSummedAtOnce; ++r) {
+            const unsigned of_row = left & ((1u << kNamesAtOnce) - 1) << (r * kNamesAtOnce);
+            some[r] = of_row != 0;
+            if (!some[r]) continue;
+            left ^= of_row & -of_row;
+            const std::int32_t row = __shfl_sync(kAllLanes, named, __ffs(int(of_row)) - 1);
+            if (has) packs[r] = sums.pack(row, c);
+          }
+#pragma unroll
+          for (int r = 0; r < kSummedAtOnce; ++r) {
+            if (some[r]) sums.add(sum[r], packs[r]);
+          }
+        }
       }
 #pragma unroll
-      for (int i = 0; i < N; ++i) sum[i] += added[i];
-      store_pack(y.row(t) + c * N, packed<Y>(sum));
+      for (int r = 0; r < kSummedAtOnce; ++r) {
+        if (has && t + r < sums.y.rows) sums.write(t + r, c, sum[r]);
+      }
     }
   }
 }
@@ -214,15 +254,15 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual)
     const Faults faults(stream);
     with_packs<kPack<X>>(
         [&]<int N>(std::integral_constant<int, N>) {
+          const rows_kernels::NamedSums<N, Y, X> sums{ys, xs, sources, added};
+          const std::int64_t packs = ys.columns / N;
+          const bool is_short = packs < kWarp;
           enqueue(stream,
                   "sum_rows",
                   WorkClass::Memory,
-                  short_rows_grid(ys.rows, ys.columns / N),
-                  rows_kernels::add_named<N, Y, X>,
-                  ys,
-                  xs,
-                  sources,
-                  added,
+                  short_rows_grid(ys.rows, packs, is_short ? 1 : rows_kernels::kSummedAtOnce),
+                  is_short ? rows_kernels::add_short<N, Y, X> : rows_kernels::add_named<N, Y, X>,
+                  sums,
                   faults);
         },
         ys,

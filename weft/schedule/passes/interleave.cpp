@@ -1,5 +1,6 @@
 #include "weft/schedule/passes/interleave.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
@@ -40,10 +41,12 @@ struct TurnEntries {
 // Writes turns, two side by side or one alone.
 class Weaver {
  public:
-  Weaver(DispatchBeside beside, AttentionRelease release) : beside_(beside), release_(release) {}
+  Weaver(DispatchBeside beside, AttentionRelease release, FirstCombine first_combine)
+      : beside_(beside), release_(release), first_combine_(first_combine) {}
 
   void weave(TurnEntries* forward, TurnEntries* backward) {
     if (forward != nullptr) add(forward->before);
+    const bool head_covers = backward != nullptr && has_head(*backward);
     if (backward != nullptr) {
       add(backward->before);
       start_combine(*backward, 0);
@@ -64,6 +67,8 @@ class Weaver {
           beside_experts(f, b, next_backward);
           break;
         case DispatchBeside::Attention:
+          // What the first combine has beside it, while no layer is ahead.
+          if (i == 0 && !head_covers) add(f, Place::Before);
           beside_attention(f_before, f, b, next_backward);
           break;
       }
@@ -84,6 +89,14 @@ class Weaver {
  private:
   void add(Layer* layer, Place place) {
     if (layer != nullptr) add(layer->places[static_cast<std::size_t>(place)]);
+  }
+
+  // Whether the first combine travels beside the weight gradient of a head.
+  bool has_head(const TurnEntries& backward) const {
+    return first_combine_ == FirstCombine::BesideHead &&
+           std::ranges::any_of(backward.before, [](const NamedEntry& entry) {
+             return entry.node.direction == Direction::W;
+           });
   }
 
   // What stands between one backward layer and the next: the next one's combine sets out, or the
@@ -112,10 +125,9 @@ class Weaver {
   }
 
   // A forward layer's combine travels beside the experts of the next pair, and its merge follows
-  // them. The first pair has none to wait for: its attention runs beside the first combine.
+  // them.
   template <typename Next>
   void beside_attention(Layer* f_before, Layer* f, Layer* b, const Next& next_backward) {
-    if (f_before == nullptr) add(f, Place::Before);
     add(b, Place::Between);
     add(b, Place::Dispatch);
     add(f_before, Place::After);
@@ -129,6 +141,7 @@ class Weaver {
 
   const DispatchBeside beside_;
   const AttentionRelease release_;
+  const FirstCombine first_combine_;
   NamedEntries all_;
 };
 
@@ -167,11 +180,12 @@ Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,
                        DispatchBeside beside,
-                       AttentionRelease release) {
+                       AttentionRelease release,
+                       FirstCombine first_combine) {
   NamedEntries step_end;
   std::map<Turn, TurnEntries> turns =
       cut(named_entries(graph), anatomy, TurnOf(training_turns(shape), anatomy), step_end);
-  Weaver weaver(beside, release);
+  Weaver weaver(beside, release, first_combine);
   for (const std::vector<Turn>& round : training_rounds(shape)) {
     TurnEntries* first = &turns[round.front()];
     if (round.size() == 2) {

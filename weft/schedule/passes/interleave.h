@@ -14,6 +14,9 @@
 //   compute  f.attention f.route f.permute | b.attention.D | f.experts   | b.experts.D b.experts.W
 //   host                              (f.sizes: after b.attention is queued, before f.dispatch)
 //
+// There the backward's first combine travels beside the head's weight gradient, where that is
+// delayed; else beside the forward's first attention, and the dispatch after it beside less.
+//
 // Slices of tokens stay together: all dispatches of a layer, all of its experts, all combines; each
 // waits for its own slice alone, so that they overlap one another as well.
 //
@@ -38,6 +41,9 @@ enum class AttentionRelease { Late, Early };
 // other's. Beside attention it is released early in any case.
 enum class DispatchBeside { Experts, Attention };
 
+// What the first combine of a backward travels beside, where its dispatch travels beside attention.
+enum class FirstCombine { BesideAttention, BesideHead };
+
 // By FLOPs, of all layers with experts; the shared experts run with attention. Each exchange has
 // one of four computations to run beside it: attention's two, or those of the experts. Beside
 // experts the two dispatches follow each other, with the row counts on the way between, so that
@@ -51,6 +57,7 @@ Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,
                        DispatchBeside beside,
-                       AttentionRelease release);
+                       AttentionRelease release,
+                       FirstCombine first_combine);
 
 }  // namespace weft::schedule

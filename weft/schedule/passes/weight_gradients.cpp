@@ -110,16 +110,36 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
   UNREACHABLE("what {} covers", print(node));
 }
 
+// The exchange that runs beside the weight gradient of a head or an embedding: the combine that the
+// head's input gradient sets off, or the forward's that is under way when the backward has ended.
+std::optional<std::size_t> covered_by_end(const Anatomy& anatomy,
+                                          const NamedEntries& entries,
+                                          std::size_t from) {
+  const Node& node = entries[from].node;
+  if (!row_of(node.piece).has_input_gradient) return forward_combine_behind(entries, from);
+  Node last = node;
+  last.chunk = kNone;
+  last.layer = chunk_of(anatomy, node).end_layer() - 1;
+  const std::vector<Node> combines = gradients_at(anatomy, last, Place::Combine);
+  return combines.empty() ? std::nullopt : place_behind(entries, from, combines.back());
+}
+
 }  // namespace
 
 Graph delay_weight_gradients(const Graph& graph,
                              const Anatomy& anatomy,
                              int micro_batches,
                              DispatchBeside beside) {
-  const IsSplit split = [](const PieceRow& row) { return row.cover != Cover::Unsplit; };
+  const IsSplit split = [beside](const PieceRow& row) {
+    const bool ends_chunk = row.scope == Scope::ChunkEnd && beside == DispatchBeside::Attention;
+    return ends_chunk || row.cover != Cover::Unsplit;
+  };
   NamedEntries entries = named_entries(graph);
   uncouple(entries, anatomy, split);
   move_split(entries, split, [&](const NamedEntries& all, std::size_t i) {
+    if (row_of(all[i].node.piece).scope == Scope::ChunkEnd) {
+      return covered_by_end(anatomy, all, i);
+    }
     const std::optional<Node> covered = sets_out_before(anatomy, all[i].node);
     std::optional<std::size_t> to = covered ? place_behind(all, i, *covered) : std::nullopt;
     const bool is_later = row_of(all[i].node.piece).cover == Cover::LayerBefore;

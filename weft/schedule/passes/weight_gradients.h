@@ -9,10 +9,12 @@
 namespace weft::schedule {
 
 // comm_overlap.delay_wgrad_compute, over the interleaved order: experts, shared experts, attention
-// and feed-forward; the router's, norms', embedding's and head's stay. Attention's and the shared
-// experts' run while the combine of the layer before travels, or the send, that attention's D sets
-// off, those of a slice behind the last slice's D. Where dispatches travel beside attention, the
-// other micro-batch's combine follows that one on the wire: what it waits for goes first.
+// and feed-forward; the router's and norms' stay. Attention's and the shared experts' run while the
+// combine of the layer before travels, or the send, that attention's D sets off, those of a slice
+// behind the last slice's D. Where dispatches travel beside attention, the other micro-batch's
+// combine follows that one on the wire: what it waits for goes first. And there the head's runs
+// while the first combine travels, the embedding's while the forward's last one does; else these
+// stay too.
 Graph delay_weight_gradients(const Graph& graph,
                              const Anatomy& anatomy,
                              int micro_batches,
