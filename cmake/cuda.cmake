@@ -76,7 +76,7 @@ function(weft_cuda_device)
     target_include_directories(weft_cuda SYSTEM PRIVATE ${weft_cudnn_folder})
   endif()
   target_link_libraries(weft_cuda PRIVATE
-    weft_tensor CUDA::cudart_static CUDA::cublasLt ${CMAKE_DL_LIBS})
+    weft_ground CUDA::cudart_static CUDA::cublasLt ${CMAKE_DL_LIBS})
   target_link_options(weft_cuda PRIVATE -Wl,--no-undefined)
   target_compile_definitions(weft_cuda PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
   # Errors name what there are kernels for.
@@ -85,7 +85,7 @@ function(weft_cuda_device)
     COMPILE_DEFINITIONS "WEFT_CUDA_ARCHITECTURES=\"${built_for}\"")
   target_compile_options(weft_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${weft_cuda_options}>")
   set_target_properties(weft_cuda PROPERTIES
-    UNITY_BUILD ${CMAKE_UNITY_BUILD} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 endfunction()
 
 # Counts what a process asks of CUDA (tools/cuda_calls.sh): loaded by the driver, no part of the program.

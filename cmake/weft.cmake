@@ -1,4 +1,4 @@
-# How Weft is compiled: one static library a module, linked as weft/layers.txt says.
+# How Weft is compiled: in units of several modules, linked as weft/layers.txt says.
 
 add_library(weft_flags INTERFACE)
 target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR})
@@ -28,28 +28,36 @@ if(WEFT_SANITIZE)
   target_compile_options(weft_flags INTERFACE -Wno-maybe-uninitialized -Wno-tsan)
 endif()
 
-# Every module sees the same few heavy headers, compiled once for each level of optimisation (a compiled
-# header serves only the level it was made for).
-#
-# -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing elsewhere. What
-# only reads, judges and prints needs less than what plans and runs a step.
-set(weft_crunching kernels comm tensor)
-set(weft_reading config words rules derive checkpoint events measure report cli)
-file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
-foreach(level O1 O2)
-  add_library(weft_pch_${level} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
-  target_compile_options(weft_pch_${level} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-${level}>)
-  target_link_libraries(weft_pch_${level} PUBLIC
-    weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
-  target_precompile_headers(weft_pch_${level} PUBLIC
-    <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <filesystem> <functional> <map>
-    <memory> <mutex> <optional> <span> <string> <string_view> <thread> <variant> <vector>
-    <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
-endforeach()
+# What compiles as one where CMAKE_UNITY_BUILD is on: units of several modules, with the level of optimisation of each
+# (docs/decisions/0071-what-compiles-together.md). A unit is a static library as well; the libraries of devices link
+# `ground` and `comm` alone. -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing
+# elsewhere. What reads, judges and prints needs less than what makes and runs the order of a step.
+set(weft_units ground comm kernels engine decide plan told)
+set(weft_unit_ground O3 base grid tensor)
+set(weft_unit_comm O3 comm)
+set(weft_unit_kernels O3 kernels)
+set(weft_unit_engine O2 schedule data events model optim exec/real exec/sim)
+set(weft_unit_decide O1 trace config derive rules words)
+set(weft_unit_plan O1 plan)
+set(weft_unit_told O1 checkpoint train measure report cli)
 
-function(weft_target_name out module)
-  string(REPLACE "/" "_" flat ${module})
-  set(${out} weft_${flat} PARENT_SCOPE)
+# In the other presets files compile alone, and see the same few heavy headers, compiled once for each level.
+file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
+function(weft_heavy_headers target level)
+  if(CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  if(NOT TARGET weft_pch_${level})
+    add_library(weft_pch_${level} STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
+    target_compile_options(weft_pch_${level} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-${level}>)
+    target_link_libraries(weft_pch_${level} PUBLIC
+      weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+    target_precompile_headers(weft_pch_${level} PUBLIC
+      <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <filesystem> <functional> <map>
+      <memory> <mutex> <optional> <span> <string> <string_view> <thread> <variant> <vector>
+      <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM weft_pch_${level})
 endfunction()
 
 # Third-party libraries, by the one module that wraps each.
@@ -74,32 +82,18 @@ function(weft_libraries target module)
   endif()
 endfunction()
 
-function(weft_optimize target module)
-  set(level O2)
-  if(module IN_LIST weft_reading)
-    set(level O1)
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
-  elseif(module IN_LIST weft_crunching)
-    target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM weft_pch_${level})
-endfunction()
-
-# Of a template that several object files instantiate, the linker takes the first: that of the best compiled module, not
-# that of a program's own file, or of a module that only reads and prints.
+# Of a template that several object files instantiate, the linker takes the first: that of the best compiled unit, not
+# that of a program's own file, or of a unit that only reads and prints.
 function(weft_link_engine_first target)
   set(archives "")
-  foreach(module ${weft_engine})
-    weft_target_name(library ${module})
-    list(APPEND archives $<TARGET_FILE:${library}>)
+  foreach(unit ground comm kernels engine)
+    list(APPEND archives $<TARGET_FILE:weft_${unit}>)
   endforeach()
   target_link_options(${target} PRIVATE LINKER:--whole-archive ${archives} LINKER:--no-whole-archive)
 endfunction()
 
-function(weft_module module)
-  weft_target_name(target ${module})
-  set(folder ${CMAKE_SOURCE_DIR}/weft/${module})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+function(weft_module_sources result module)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/weft/${module}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/cuda/|/nccl/")
   # A backend is a folder; where it is absent, the file no_<backend>.cpp stands in for it.
   if(MPI_CXX_FOUND)
@@ -112,33 +106,41 @@ function(weft_module module)
   else()
     list(FILTER sources EXCLUDE REGEX "/protobuf/[^/]*\\.cpp$")
   endif()
-  if(NOT sources)
-    set(sources ${CMAKE_BINARY_DIR}/pch.cpp)
-  endif()
-  add_library(${target} STATIC ${sources})
-  target_link_libraries(${target} PUBLIC
-    weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
-  foreach(dependency ${ARGN})
-    weft_target_name(dependency_target ${dependency})
-    target_link_libraries(${target} PUBLIC ${dependency_target})
-  endforeach()
-  weft_libraries(${target} ${module})
-  weft_optimize(${target} ${module})
+  set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
+# Units are linked as the modules in them may include each other: weft/layers.txt says so, a line a module.
 function(weft_modules layers)
   file(STRINGS ${layers} lines REGEX "^[a-z/]+:")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
-  # The upper modules are the large ones, and ninja begins with the first: no core waits for one at the end.
-  list(REVERSE lines)
+  # The last units are the large ones, and ninja begins with the first: no core waits for one at the end.
+  list(REVERSE weft_units)
+  foreach(unit ${weft_units})
+    list(POP_FRONT weft_unit_${unit} level)
+    add_library(weft_${unit} STATIC)
+    target_compile_options(weft_${unit} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-${level}>)
+    target_link_libraries(weft_${unit} PUBLIC
+      weft_flags fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+    weft_heavy_headers(weft_${unit} ${level})
+    foreach(module ${weft_unit_${unit}})
+      set(unit_of_${module} ${unit})
+    endforeach()
+  endforeach()
   foreach(line ${lines})
     string(REGEX MATCH "^[a-z/]+" module ${line})
     string(REGEX REPLACE "^[a-z/]+: *" "" dependencies "${line}")
     separate_arguments(dependencies)
-    weft_module(${module} ${dependencies})
-    if(NOT module IN_LIST weft_reading)
-      list(APPEND engine ${module})
+    if(NOT DEFINED unit_of_${module})
+      message(FATAL_ERROR "the module ${module} of ${layers} is in no unit of cmake/weft.cmake")
     endif()
+    set(target weft_${unit_of_${module}})
+    weft_module_sources(sources ${module})
+    target_sources(${target} PRIVATE ${sources})
+    weft_libraries(${target} ${module})
+    foreach(dependency ${dependencies})
+      if(NOT unit_of_${dependency} STREQUAL unit_of_${module})
+        target_link_libraries(${target} PUBLIC weft_${unit_of_${dependency}})
+      endif()
+    endforeach()
   endforeach()
-  set(weft_engine ${engine} PARENT_SCOPE)
 endfunction()

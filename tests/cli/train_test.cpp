@@ -347,7 +347,7 @@ TEST_F(Train, WrongInputIsExplained) {
   fails("verify " + kGolden + "mixtral_tiny model.expert_model_parallel_size=3", 2, "3");
 }
 
-TEST(Verify, PassesOnThreadsAndSaysSo) {
+TEST(VerifyCommand, PassesOnThreadsAndSaysSo) {
   const Outcome outcome =
       weft("verify " + kGolden + "mixtral_tiny world=2 model.expert_model_parallel_size=2 --json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -358,7 +358,7 @@ TEST(Verify, PassesOnThreadsAndSaysSo) {
   }
 }
 
-TEST(Verify, PassesUnderMpi) {
+TEST(VerifyCommand, PassesUnderMpi) {
   NEEDS_MPI();
   for (const auto& [ranks, ep] : {std::pair{1, 1}, {2, 2}, {4, 2}, {4, 4}}) {
     const Outcome outcome = under_mpi(
@@ -376,7 +376,7 @@ constexpr const char* kPipeline =
     "model.pipeline_model_parallel_size=2 model.virtual_pipeline_model_parallel_size=2 "
     "model.expert_model_parallel_size=2 comm_overlap.overlap_moe_expert_parallel_comm=true";
 
-TEST(Verify, PassesForPipelinesAndNamesThem) {
+TEST(VerifyCommand, PassesForPipelinesAndNamesThem) {
   const Outcome outcome =
       weft(base::text("verify {}qwen3_moe_deep world=4 {} comm_overlap.overlap_p2p_comm=false "
                       "model.pipeline_model_parallel_layout='Et|ttt||ttttL'",
@@ -388,7 +388,7 @@ TEST(Verify, PassesForPipelinesAndNamesThem) {
       << outcome.out;
 }
 
-TEST(Verify, PassesWhereActivationsAreMadeAgainOrLieInHostMemory) {
+TEST(VerifyCommand, PassesWhereActivationsAreMadeAgainOrLieInHostMemory) {
   for (const std::string words : {"model.recompute_granularity=full model.recompute_method=uniform "
                                   "model.recompute_num_layers=1",
                                   "model.fine_grained_activation_offloading=true "
@@ -398,7 +398,7 @@ TEST(Verify, PassesWhereActivationsAreMadeAgainOrLieInHostMemory) {
   }
 }
 
-TEST(Verify, PassesWithRoomForEveryChoiceAndSaysWhatDroppedOnesChange) {
+TEST(VerifyCommand, PassesWithRoomForEveryChoiceAndSaysWhatDroppedOnesChange) {
   const auto verified = [](const std::string& words) {
     return weft(base::text("verify {}qwen3_moe_tiny world=2 ep=2 {}", kGolden, words));
   };
@@ -411,7 +411,7 @@ TEST(Verify, PassesWithRoomForEveryChoiceAndSaysWhatDroppedOnesChange) {
   EXPECT_NE(dropping.out.find("FAIL: "), std::string::npos) << dropping.out;
 }
 
-TEST(Verify, PassesForPipelinesUnderMpi) {
+TEST(VerifyCommand, PassesForPipelinesUnderMpi) {
   NEEDS_MPI();
   for (const auto& [ranks, words] :
        {std::pair{2, "model.pipeline_model_parallel_size=2"},
@@ -426,7 +426,7 @@ TEST(Verify, PassesForPipelinesUnderMpi) {
   }
 }
 
-TEST(Verify, WithoutAComparisonInBf16ItSaysHowToMakeOne) {
+TEST(VerifyCommand, WithoutAComparisonInBf16ItSaysHowToMakeOne) {
   const fs::path folder = fs::path(::testing::TempDir()) / base::text("weft_bf16_{}", ::getpid());
   fs::copy(kGolden + "mixtral_tiny", folder, fs::copy_options::recursive);
   fs::remove(folder / "bf16.safetensors");
@@ -438,7 +438,7 @@ TEST(Verify, WithoutAComparisonInBf16ItSaysHowToMakeOne) {
   fs::remove_all(folder);
 }
 
-TEST(Verify, ATruncatedModelIsAnErrorThatNamesTheFile) {
+TEST(VerifyCommand, ATruncatedModelIsAnErrorThatNamesTheFile) {
   const fs::path folder =
       fs::path(::testing::TempDir()) / base::text("weft_truncated_{}", ::getpid());
   fs::copy(kGolden + "mixtral_tiny", folder, fs::copy_options::recursive);
@@ -463,7 +463,7 @@ TEST_F(Train, AFoldedLayoutHasTheSameLossesUnderMpi) {
   EXPECT_EQ(losses("mpi"), losses("threads"));
 }
 
-TEST(Mpi, ADifferentNumberOfRanksThanAskedForIsExplained) {
+TEST(UnderMpi, ADifferentNumberOfRanksThanAskedForIsExplained) {
   NEEDS_MPI();
   const Outcome outcome = under_mpi(2, "verify " + kGolden + "mixtral_tiny world=3");
   EXPECT_NE(outcome.code, 0);

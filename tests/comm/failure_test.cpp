@@ -22,9 +22,9 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-class Failure : public testing::TestWithParam<FailureScenario> {};
+class FailureInAGroup : public testing::TestWithParam<FailureScenario> {};
 
-TEST_P(Failure, EndsAllRanksInTimeAndNamesTheCause) {
+TEST_P(FailureInAGroup, EndsAllRanksInTimeAndNamesTheCause) {
   const auto begin = Clock::now();
   const std::string error = error_of([] {
     run_threads({.world = 3, .timeout_seconds = kFailureTimeout},
@@ -37,7 +37,7 @@ TEST_P(Failure, EndsAllRanksInTimeAndNamesTheCause) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads,
-                         Failure,
+                         FailureInAGroup,
                          testing::ValuesIn(failure_scenarios()),
                          [](const auto& one) { return one.param.name; });
 

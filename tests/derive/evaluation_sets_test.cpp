@@ -11,7 +11,7 @@ EvaluationSet set_of(const std::string& entry) {
   return evaluation_sets_of(dataset).at(0);
 }
 
-TEST(EvaluationSets, AreCalledByTheLastPartOfTheirPathOrAsTheUserSays) {
+TEST(EvaluationSizes, AreCalledByTheLastPartOfTheirPathOrAsTheUserSays) {
   for (const auto& [entry, name, path] :
        {std::array<std::string, 3>{"data/books", "books", "data/books"},
         {"data/books/", "books", "data/books/"},

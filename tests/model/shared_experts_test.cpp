@@ -77,7 +77,7 @@ struct Problem {
   }
 };
 
-class SharedExperts : public ::testing::TestWithParam<bool> {
+class SharedExpertsPart : public ::testing::TestWithParam<bool> {
  protected:
   Tensor tensor(Shape shape, const Values& values) {
     Tensor t(pool_, DType::F32, shape, Tag::Activations);
@@ -124,7 +124,7 @@ class SharedExperts : public ::testing::TestWithParam<bool> {
   const Context context_{.stream = *stream_, .pool = pool_, .config = config_};
 };
 
-TEST_P(SharedExperts, AreThoseOfDoublePrecisionForwardAndBackward) {
+TEST_P(SharedExpertsPart, AreThoseOfDoublePrecisionForwardAndBackward) {
   Problem problem;
   if (!GetParam()) problem.gate.clear();
   SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
@@ -154,7 +154,7 @@ TEST_P(SharedExperts, AreThoseOfDoublePrecisionForwardAndBackward) {
   if (GetParam()) expect_near(gradients.gate_1D, problem.gradient(&Problem::gate), "gate");
 }
 
-TEST_P(SharedExperts, KeepNothingBehindTheirGradients) {
+TEST_P(SharedExpertsPart, KeepNothingBehindTheirGradients) {
   Problem problem;
   SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
                                .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
@@ -174,7 +174,7 @@ TEST_P(SharedExperts, KeepNothingBehindTheirGradients) {
   EXPECT_EQ(pool_.use(Tag::Activations).bytes, before);
 }
 
-TEST_P(SharedExperts, WeightGradientsAreTheSameWhicheverPartIsFirst) {
+TEST_P(SharedExpertsPart, WeightGradientsAreTheSameWhicheverPartIsFirst) {
   Problem problem;
   SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
                                .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
@@ -202,7 +202,7 @@ TEST_P(SharedExperts, WeightGradientsAreTheSameWhicheverPartIsFirst) {
   EXPECT_EQ(gradients_of(First::Fc1), gradients_of(First::Fc2));
 }
 
-INSTANTIATE_TEST_SUITE_P(Gate, SharedExperts, ::testing::Bool(), [](const auto& param_info) {
+INSTANTIATE_TEST_SUITE_P(Gate, SharedExpertsPart, ::testing::Bool(), [](const auto& param_info) {
   return param_info.param ? "Gated" : "Plain";
 });
 

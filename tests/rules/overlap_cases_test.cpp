@@ -394,7 +394,7 @@ INSTANTIATE_TEST_SUITE_P(Delay, OverlapCase, testing::ValuesIn(kDelayCases), [](
   return std::string(one.param.name);
 });
 
-TEST(Overlap, WhatIsForcedOffIsReported) {
+TEST(OverlapRules, WhatIsForcedOffIsReported) {
   const Verdict verdict =
       judge_words(kSharded + "ddp.overlap_grad_reduce=true ddp.bucket_size=123");
   for (const char* key : {"ddp.overlap_grad_reduce", "ddp.bucket_size"}) {

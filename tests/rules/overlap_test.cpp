@@ -31,7 +31,7 @@ const std::string kVpp1 = "model.virtual_pipeline_model_parallel_size=1";
 const std::string kVpp2 = "model.virtual_pipeline_model_parallel_size=2";
 const std::string kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm=true";
 
-TEST(Overlap, PipelinesAndTheirOverlapAreLegal) {
+TEST(OverlapRules, PipelinesAndTheirOverlapAreLegal) {
   EXPECT_EQ(complaints({}), std::vector<std::string>{});
   EXPECT_EQ(complaints({kPp4, kVpp2}), std::vector<std::string>{});
   EXPECT_EQ(complaints({kPp2, kVpp1, kOverlap, "comm_overlap.delay_wgrad_compute=true"}),
@@ -40,20 +40,20 @@ TEST(Overlap, PipelinesAndTheirOverlapAreLegal) {
             std::vector<std::string>{});
 }
 
-TEST(Overlap, VirtualStagesNeedAPipeline) {
+TEST(OverlapRules, VirtualStagesNeedAPipeline) {
   EXPECT_TRUE(
       any_names(complaints({kVpp2}),
                 {"virtual_pipeline_model_parallel_size = 2", "pipeline_model_parallel_size = 1"}));
 }
 
-TEST(Overlap, LayersAreSharedByTheStages) {
+TEST(OverlapRules, LayersAreSharedByTheStages) {
   EXPECT_TRUE(any_names(complaints({"model.pipeline_model_parallel_size=3"}),
                         {"num_layers = 8", "3 equal stages", "3*1"}));
   EXPECT_TRUE(any_names(complaints({kPp2, "model.pipeline_model_parallel_layout=Et|L"}),
                         {"1 layers (t)", "num_layers = 8"}));
 }
 
-TEST(Overlap, VirtualPipelinesTakeGroupsOfMicroBatches) {
+TEST(OverlapRules, VirtualPipelinesTakeGroupsOfMicroBatches) {
   EXPECT_TRUE(any_names(complaints({kPp4, kVpp2, "train.global_batch_size=4"}),
                         {"at least pp = 4", "the 2 of a step", "raise train.global_batch_size"}));
   EXPECT_TRUE(any_names(complaints({kPp2, kVpp2, "model.microbatch_group_size_per_vp_stage=1"}),
@@ -69,7 +69,7 @@ TEST(Overlap, VirtualPipelinesTakeGroupsOfMicroBatches) {
             std::vector<std::string>{});  // 3 + 3 + 2
 }
 
-TEST(Overlap, HidesOnlyWhatThereIs) {
+TEST(OverlapRules, HidesOnlyWhatThereIs) {
   EXPECT_TRUE(any_names(complaints({kOverlap, "model.expert_model_parallel_size=1"}),
                         {"expert_model_parallel_size = 1", "has none"}));
   EXPECT_TRUE(any_names(complaints({kPp2, kOverlap}),
@@ -84,7 +84,7 @@ TEST(Overlap, HidesOnlyWhatThereIs) {
                 {"overlap_dispatch_backward_with_experts_wgrad", "exclude each other"}));
 }
 
-TEST(Overlap, PointToPointIsOverlappedOrBatched) {
+TEST(OverlapRules, PointToPointIsOverlappedOrBatched) {
   EXPECT_TRUE(any_names(
       complaints({"comm_overlap.overlap_p2p_comm=true", "comm_overlap.batch_p2p_comm=true"}),
       {"overlap_p2p_comm", "batch_p2p_comm", "exclude each other"}));
@@ -97,7 +97,7 @@ TEST(Overlap, PointToPointIsOverlappedOrBatched) {
   EXPECT_TRUE(overlaps({kPp2, "comm_overlap.overlap_p2p_comm=true"}));
 }
 
-TEST(Overlap, OneMicroBatchIsAWarning) {
+TEST(OverlapRules, OneMicroBatchIsAWarning) {
   const auto warnings = [](std::vector<std::string> overrides) {
     std::vector<std::string> texts;
     for (const Finding& warning :
