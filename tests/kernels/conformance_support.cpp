@@ -109,9 +109,9 @@ std::vector<std::shared_ptr<const Case>>& table() {
 
 const std::vector<std::shared_ptr<const Case>>& all_cases() { return table(); }
 
-std::vector<DeviceCase> on_devices(const std::vector<Case>& cases) {
+std::vector<DeviceCase> on_devices(std::vector<Case> cases) {
   std::vector<std::shared_ptr<const Case>> shared;
-  for (const Case& test : cases) shared.push_back(std::make_shared<const Case>(test));
+  for (Case& test : cases) shared.push_back(std::make_shared<const Case>(std::move(test)));
   table().insert(table().end(), shared.begin(), shared.end());
   std::vector<DeviceCase> all;
   for (const DeviceKind device : devices::all_devices()) {
@@ -134,8 +134,12 @@ std::string case_name(const testing::TestParamInfo<DeviceCase>& info) {
 void PrintTo(const DeviceCase& at, std::ostream* out) { *out << at.test->name; }
 
 Values draw(std::uint64_t seed, const Shape& shape, double deviation) {
-  Values values(static_cast<std::size_t>(shape.elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = deviation * base::normal(seed, i);
+  static std::map<std::uint64_t, Values> drawn;  // by seed: the longest so far
+  Values& known = drawn[seed];
+  const auto n = static_cast<std::size_t>(shape.elements());
+  while (known.size() < n) known.push_back(base::normal(seed, known.size()));
+  Values values(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(n));
+  for (double& value : values) value *= deviation;
   return values;
 }
 

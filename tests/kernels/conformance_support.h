@@ -58,7 +58,7 @@ struct DeviceCase {
   std::shared_ptr<const Case> test;
   DeviceKind device = DeviceKind::Cpu;
 };
-std::vector<DeviceCase> on_devices(const std::vector<Case>& cases);
+std::vector<DeviceCase> on_devices(std::vector<Case> cases);
 // Every case that was put on devices: the whole table, once the tests run.
 const std::vector<std::shared_ptr<const Case>>& all_cases();
 // What its arguments should be afterwards, computed once for all devices.
