@@ -80,7 +80,7 @@ TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
 
 TEST(PlanSearch, ItsRecipeIsOneThatCheckAccepts) {
   const fs::path file = fs::temp_directory_path() / base::text("weft_plan_{}.yaml", getpid());
-  const Json json = searched(kAsk + "pp=2 --write=" + file.string());
+  const Json json = searched(kAsk + "pp=2 ep=8 --write=" + file.string());
   const Outcome check = weft("check " + file.string() + " --json");
   fs::remove(file);
   EXPECT_EQ(check.code, 0) << check.out;
@@ -144,7 +144,7 @@ TEST(PlanSearch, TheOptimizerIsThatOfTheRecipe) {
 TEST(PlanSearch, ExplainsAPlaceOrTheBestWithKeys) {
   const Json second = searched(kAsk + "--explain=2");
   EXPECT_EQ(second["explained"]["keys"], ranked_five()["layouts"][1]["keys"]);
-  const Json keys = searched(kAsk + "pp=2 --explain='ep=8 mbs=1'");
+  const Json keys = searched(kAsk + "pp=2 mbs=1 --explain='ep=8 mbs=1'");
   EXPECT_EQ(keys["explained"]["keys"]["model.pipeline_model_parallel_size"], 2);
   EXPECT_EQ(keys["explained"]["keys"]["model.expert_model_parallel_size"], 8);
   EXPECT_NE(weft(kOneShape + "--explain=1").out.find("As overrides"), std::string::npos);
@@ -174,7 +174,7 @@ TEST(PlanSearch, KnowsModelsByTheNamesOfTables) {
 }
 
 TEST(PlanSearch, AModelThatFitsNowhereSaysByHowMuchAndWhatHelps) {
-  const Outcome outcome = weft("plan deepseek_v3 --gpus=8 --gpu=h100 --gbs=64 tp=1 cp=1");
+  const Outcome outcome = weft("plan deepseek_v3 --gpus=8 --gpu=h100 --gbs=64 tp=1 cp=1 ep=8");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.out.find("GB more than there is"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("What would make it fit"), std::string::npos) << outcome.out;

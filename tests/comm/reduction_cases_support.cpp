@@ -62,7 +62,7 @@ void reduces_everywhere(Bench& bench) {
 // Chunks longer than the segment that is exchanged at a time (1 MiB of a CPU's, 4 MiB of a GPU's),
 // of uneven length.
 void reduces_large(Bench& bench) {
-  const std::int64_t each = bench.device->name() == "cpu" ? 262'200 : 1'048'800;
+  const std::int64_t each = bench.device->name() == "cuda" ? 1'048'800 : 262'200;
   const std::int64_t elements = each * bench.world + 1;
   const Tensor data = bench.tensor(DType::F32, {elements});
   fill(bench, data, bench.rank, 2);

@@ -93,12 +93,12 @@ INSTANTIATE_TEST_SUITE_P(ChooseShards,
 TEST(ChooseShards, EveryShardOfAChosenExpertIsChosenOnceInOrderOfRanks) {
   for (const Sizes& s : kSizes) {
     for (const DeviceKind device : devices::all_devices()) {
-      const Case test = case_of(s);
+      const auto test = std::make_shared<const Case>(case_of(s));
       const DeviceCase on{test, device};
       Arena arena(on, 1, Rows::Contiguous);
       arena.run();
-      SCOPED_TRACE(test.name);
-      expect_copies(s, test.arguments[4].values, test.arguments[3].values, arena);
+      SCOPED_TRACE(test->name);
+      expect_copies(s, test->arguments[4].values, test->arguments[3].values, arena);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <ostream>
 
 #include "weft/base/random.h"
@@ -77,33 +78,68 @@ Values initial_values(const Argument& argument) {
   return any ? Values(n, kUnwritten) : argument.values;
 }
 
-std::vector<Case>& table() {
-  static std::vector<Case> cases;
+// Elements of n that a difference is taken at.
+std::vector<std::size_t> sampled(std::size_t n, std::size_t samples) {
+  std::vector<std::size_t> elements;
+  for (std::size_t i = 0; i < std::min(n, samples); ++i) {
+    elements.push_back(n <= samples ? i : base::permute(5, i, n));
+  }
+  return elements;
+}
+
+// The central difference of the loss by one of the values, which are left as they were.
+template <typename Loss>
+double slope(Values& values, std::size_t element, const Loss& loss) {
+  constexpr double kStep = 1e-4;
+  const double at = values[element];
+  values[element] = at + kStep;
+  const double above = loss();
+  values[element] = at - kStep;
+  const double below = loss();
+  values[element] = at;
+  return (above - below) / (2 * kStep);
+}
+
+std::vector<std::shared_ptr<const Case>>& table() {
+  static std::vector<std::shared_ptr<const Case>> cases;
   return cases;
 }
 
 }  // namespace
 
-const std::vector<Case>& all_cases() { return table(); }
+const std::vector<std::shared_ptr<const Case>>& all_cases() { return table(); }
 
-std::vector<DeviceCase> on_devices(const std::vector<Case>& cases) {
-  table().insert(table().end(), cases.begin(), cases.end());
+std::vector<DeviceCase> on_devices(std::vector<Case> cases) {
+  std::vector<std::shared_ptr<const Case>> shared;
+  for (Case& test : cases) shared.push_back(std::make_shared<const Case>(std::move(test)));
+  table().insert(table().end(), shared.begin(), shared.end());
   std::vector<DeviceCase> all;
   for (const DeviceKind device : devices::all_devices()) {
-    for (const Case& test : cases) all.push_back({test, device});
+    for (const auto& test : shared) all.push_back({test, device});
   }
   return all;
 }
 
-std::string case_name(const testing::TestParamInfo<DeviceCase>& info) {
-  return base::text("{}_{}", info.param.test.name, devices::name_of(info.param.device));
+const std::vector<Expected>& expected_of(const std::shared_ptr<const Case>& test) {
+  static std::map<std::shared_ptr<const Case>, std::vector<Expected>> all;
+  const auto found = all.find(test);
+  if (found != all.end()) return found->second;
+  return all.emplace(test, test->expect(test->arguments)).first->second;
 }
 
-void PrintTo(const DeviceCase& at, std::ostream* out) { *out << at.test.name; }
+std::string case_name(const testing::TestParamInfo<DeviceCase>& info) {
+  return base::text("{}_{}", info.param.test->name, devices::name_of(info.param.device));
+}
+
+void PrintTo(const DeviceCase& at, std::ostream* out) { *out << at.test->name; }
 
 Values draw(std::uint64_t seed, const Shape& shape, double deviation) {
-  Values values(static_cast<std::size_t>(shape.elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = deviation * base::normal(seed, i);
+  static std::map<std::uint64_t, Values> drawn;  // by seed: the longest so far
+  Values& known = drawn[seed];
+  const auto n = static_cast<std::size_t>(shape.elements());
+  while (known.size() < n) known.push_back(base::normal(seed, known.size()));
+  Values values(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(n));
+  for (double& value : values) value *= deviation;
   return values;
 }
 
@@ -167,20 +203,35 @@ Expected finite_difference(std::size_t argument,
                            const std::function<double(const Values&)>& loss,
                            double tolerance,
                            std::size_t samples) {
-  constexpr double kStep = 1e-4;
   Expected expected{argument, {}, {}, tolerance};
-  const std::size_t n = at.size();
-  for (std::size_t i = 0; i < std::min(n, samples); ++i) {
-    const std::size_t e = n <= samples ? i : base::permute(5, i, n);
-    Values moved = at;
-    moved[e] = at[e] + kStep;
-    const double above = loss(moved);
-    moved[e] = at[e] - kStep;
-    const double below = loss(moved);
+  Values moved = at;
+  for (const std::size_t e : sampled(at.size(), samples)) {
     expected.elements.push_back(e);
-    expected.values.push_back((above - below) / (2 * kStep));
+    expected.values.push_back(slope(moved, e, [&] { return loss(moved); }));
   }
   return expected;
+}
+
+Expected finite_difference_by_rows(std::size_t argument,
+                                   const Values& at,
+                                   std::int64_t columns,
+                                   const std::function<double(std::int64_t, const Values&)>& loss,
+                                   double tolerance,
+                                   std::size_t samples) {
+  Expected expected{argument, {}, {}, tolerance};
+  const auto n = static_cast<std::size_t>(columns);
+  for (const std::size_t e : sampled(at.size(), samples)) {
+    const auto row = static_cast<std::int64_t>(e / n);
+    Values moved = row_of(at, columns, row);
+    expected.elements.push_back(e);
+    expected.values.push_back(slope(moved, e % n, [&] { return loss(row, moved); }));
+  }
+  return expected;
+}
+
+Values row_of(const Values& values, std::int64_t columns, std::int64_t row) {
+  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * columns);
+  return Values(begin, begin + static_cast<std::ptrdiff_t>(columns));
 }
 
 double dot(const Values& a, const Values& b) {
@@ -196,9 +247,9 @@ std::string name_of_case(const std::string& prefix, DType dtype, const Shape& sh
 }
 
 Arena::Arena(const DeviceCase& at, int threads, Rows rows)
-    : Arena(at.test, devices::make_device(at.device, threads), rows) {}
+    : Arena(*at.test, devices::make_device(at.device, threads), rows) {}
 
-Arena::Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows)
+Arena::Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows, Start start)
     : test_(test),
       device_(std::move(device)),
       pool_(*device_),
@@ -209,7 +260,7 @@ Arena::Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows
     Shape shape = argument.shape;
     if (wide) shape = Shape{shape[0], shape[1] + 2 * kMargin};
     placed.whole = Tensor(pool_, argument.dtype, shape, Tag::Activations);
-    fill(placed, initial_values(argument));
+    if (start == Start::Written) fill(placed, initial_values(argument));
     tensors_.push_back(wide ? placed.whole.columns(kMargin, argument.shape[1]) : placed.whole);
     placed_.push_back(std::move(placed));
   }
@@ -245,7 +296,8 @@ std::vector<std::byte> Arena::contents(const Placed& placed) const {
 std::vector<std::byte> Arena::bytes(std::size_t argument) const {
   const Placed& placed = placed_[argument];
   const std::int64_t size = tensor::size_of(placed.whole.dtype());
-  const std::vector<std::byte> all = contents(placed);
+  std::vector<std::byte> all = contents(placed);
+  if (placed.margin == 0) return all;
   std::vector<std::byte> copied;
   for (std::int64_t i = 0; i < placed.whole.elements(); ++i) {
     if (!is_inside(placed.whole, placed.margin, i)) continue;
@@ -258,6 +310,7 @@ Values Arena::read(std::size_t argument) const {
   const DType dtype = tensors_[argument].dtype();
   const std::vector<std::byte> all = bytes(argument);
   Values values;
+  values.reserve(all.size() / static_cast<std::size_t>(tensor::size_of(dtype)));
   for (std::size_t at = 0; at < all.size();
        at += static_cast<std::size_t>(tensor::size_of(dtype))) {
     values.push_back(read_one(all.data() + at, dtype));
@@ -267,6 +320,7 @@ Values Arena::read(std::size_t argument) const {
 
 bool Arena::surroundings_untouched() const {
   for (const Placed& placed : placed_) {
+    if (placed.margin == 0) continue;
     const Tensor& x = placed.whole;
     const std::vector<std::byte> all = contents(placed);
     for (std::int64_t i = 0; i < x.elements(); ++i) {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,14 +53,16 @@ struct Case {
   std::function<std::vector<Expected>(const std::vector<Argument>&)> expect;
 };
 
-// A case on a device; every case runs on all of them.
+// A case on a device; every case runs on all of them, and its values are in memory once.
 struct DeviceCase {
-  Case test;
+  std::shared_ptr<const Case> test;
   DeviceKind device = DeviceKind::Cpu;
 };
-std::vector<DeviceCase> on_devices(const std::vector<Case>& cases);
+std::vector<DeviceCase> on_devices(std::vector<Case> cases);
 // Every case that was put on devices: the whole table, once the tests run.
-const std::vector<Case>& all_cases();
+const std::vector<std::shared_ptr<const Case>>& all_cases();
+// What its arguments should be afterwards, computed once for all devices.
+const std::vector<Expected>& expected_of(const std::shared_ptr<const Case>& test);
 void PrintTo(const DeviceCase& at, std::ostream* out);
 
 class Conformance : public testing::TestWithParam<DeviceCase> {};
@@ -87,15 +90,32 @@ Expected finite_difference(std::size_t argument,
                            double tolerance,
                            std::size_t samples = 24);
 
+// The same where an element enters the loss only through what becomes of its own row of `columns`
+// elements: `loss` is of the row of that number, with these values.
+Expected finite_difference_by_rows(std::size_t argument,
+                                   const Values& at,
+                                   std::int64_t columns,
+                                   const std::function<double(std::int64_t, const Values&)>& loss,
+                                   double tolerance,
+                                   std::size_t samples = 24);
+// The values of one row.
+Values row_of(const Values& values, std::int64_t columns, std::int64_t row);
+
 double dot(const Values& a, const Values& b);
 double tolerance_of(DType dtype);  // of a result that is stored so
 std::string name_of_case(const std::string& prefix, DType dtype, const Shape& shape);
+
+// Unwritten: for what looks at no element.
+enum class Start { Written, Unwritten };
 
 // Tensors of a case, in device memory of their own.
 class Arena {
  public:
   Arena(const DeviceCase& at, int threads, Rows rows);
-  Arena(const Case& test, std::unique_ptr<tensor::Device> device, Rows rows);
+  Arena(const Case& test,
+        std::unique_ptr<tensor::Device> device,
+        Rows rows,
+        Start start = Start::Written);
   void run();
   const std::vector<Tensor>& tensors() const { return tensors_; }
   Values read(std::size_t argument) const;

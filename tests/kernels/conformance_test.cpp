@@ -27,16 +27,16 @@ void compare(const Values& got, const Expected& expected, const Argument& argume
 }
 
 TEST_P(Conformance, MatchesDoublePrecision) {
-  const Case& test = GetParam().test;
+  const Case& test = *GetParam().test;
   Arena arena(GetParam(), 1, Rows::Contiguous);
   arena.run();
-  for (const Expected& expected : test.expect(test.arguments)) {
+  for (const Expected& expected : expected_of(GetParam().test)) {
     compare(arena.read(expected.argument), expected, test.arguments[expected.argument]);
   }
 }
 
 TEST_P(Conformance, StridedRowsAreTheSameMatrix) {
-  const Case& test = GetParam().test;
+  const Case& test = *GetParam().test;
   Arena dense(GetParam(), 1, Rows::Contiguous), strided(GetParam(), 1, Rows::MayBeStrided);
   dense.run();
   strided.run();
@@ -49,7 +49,7 @@ TEST_P(Conformance, StridedRowsAreTheSameMatrix) {
 }
 
 TEST_P(Conformance, TheThreadCountChangesNoBit) {
-  const Case& test = GetParam().test;
+  const Case& test = *GetParam().test;
   Arena one(GetParam(), 1, Rows::Contiguous);
   one.run();
   for (const int threads : {2, 3}) {
@@ -62,7 +62,7 @@ TEST_P(Conformance, TheThreadCountChangesNoBit) {
 }
 
 TEST_P(Conformance, InputsStayAsTheyWere) {
-  const Case& test = GetParam().test;
+  const Case& test = *GetParam().test;
   Arena arena(GetParam(), 2, Rows::Contiguous);
   arena.run();
   for (std::size_t i = 0; i < test.arguments.size(); ++i) {
@@ -74,7 +74,7 @@ TEST_P(Conformance, InputsStayAsTheyWere) {
 
 // What assigns changes nothing when it is called again, what accumulates adds as much again.
 TEST_P(Conformance, ASecondCallAssignsAgainOrAddsAgain) {
-  const Case& test = GetParam().test;
+  const Case& test = *GetParam().test;
   Arena once(GetParam(), 2, Rows::Contiguous), twice(GetParam(), 2, Rows::Contiguous);
   once.run();
   twice.run();

@@ -22,6 +22,13 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
   return y;
 }
 
+// Of y: what a row of w makes.
+Values column_of(const Sizes& s, const Values& y, std::int64_t n) {
+  Values column;
+  for (std::int64_t t = 0; t < s.t; ++t) column.push_back(y[std::size_t(t * s.n + n)]);
+  return column;
+}
+
 // `y_dtype` apart, because a router's logits are fp32 whatever the rest is.
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype, DType y_dtype) {
   const Shape ys{s.t, s.n}, xs{s.t, s.k}, ws{s.n, s.k};
@@ -41,30 +48,32 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype, DType y_dt
                      return std::vector{
                          whole(0, reference(s, a[1].values, a[2].values), tolerance_of(y_dtype))};
                    }});
-  cases.push_back({name("dgrad"),
-                   {strided(output("dx", dtype, xs)), dy, w},
-                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     linear_dgrad(stream, a[0], a[1], a[2]);
-                   },
-                   [=](const std::vector<Argument>& a) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(a[1].values, reference(s, at, a[2].values));
-                     };
-                     return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
-                   }});
+  cases.push_back(
+      {name("dgrad"),
+       {strided(output("dx", dtype, xs)), dy, w},
+       [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+         linear_dgrad(stream, a[0], a[1], a[2]);
+       },
+       [=](const std::vector<Argument>& a) {
+         const auto loss = [&](std::int64_t t, const Values& row) {
+           return dot(row_of(a[1].values, s.n, t), reference({1, s.n, s.k}, row, a[2].values));
+         };
+         return std::vector{finite_difference_by_rows(0, x.values, s.k, loss, tolerance_of(dtype))};
+       }});
   for (const Write write : {Write::Accumulate, Write::Assign}) {
-    cases.push_back({name(name_of_wgrad(write)),
-                     {strided(weight_gradient("dw", ws, write)), dy, x},
-                     [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                       linear_wgrad(stream, a[0], a[1], a[2], write);
-                     },
-                     [=](const std::vector<Argument>& a) {
-                       const auto loss = [&](const Values& at) {
-                         return dot(a[1].values, reference(s, a[2].values, at));
-                       };
-                       return std::vector{
-                           finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
-                     }});
+    cases.push_back(
+        {name(name_of_wgrad(write)),
+         {strided(weight_gradient("dw", ws, write)), dy, x},
+         [write](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+           linear_wgrad(stream, a[0], a[1], a[2], write);
+         },
+         [=](const std::vector<Argument>& a) {
+           const auto loss = [&](std::int64_t n, const Values& row) {
+             return dot(column_of(s, a[1].values, n), reference({s.t, 1, s.k}, a[2].values, row));
+           };
+           return std::vector{
+               finite_difference_by_rows(0, w.values, s.k, loss, tolerance_of(DType::F32))};
+         }});
   }
 }
 

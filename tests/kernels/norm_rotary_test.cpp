@@ -39,7 +39,7 @@ Values table(const Sizes& s) {
   return angles;
 }
 
-Values reference(const Sizes& s, const Values& x, const Values& w) {
+Values reference(const Sizes& s, const Values& x, const Values& w, const Values& angles) {
   const Values rstd = reciprocals(s, x);
   const bool halves = s.pairs == Pairs::Halves;
   Values y(x.size());
@@ -51,10 +51,11 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
     for (std::int64_t pair = 0; pair < s.n / 2; ++pair) {
       const auto a = std::size_t(halves ? pair : 2 * pair);
       const auto b = std::size_t(halves ? pair + s.n / 2 : 2 * pair + 1);
-      const double angle = angle_of(s, t % s.sequence, pair);
+      const double* turn = &angles[std::size_t(t % s.sequence * s.n + pair)];
+      const double cosine = turn[0], sine = turn[s.n / 2];
       const std::size_t at = head * std::size_t(s.n);
-      y[at + a] = normed(a) * std::cos(angle) - normed(b) * std::sin(angle);
-      y[at + b] = normed(b) * std::cos(angle) + normed(a) * std::sin(angle);
+      y[at + a] = normed(a) * cosine - normed(b) * sine;
+      y[at + b] = normed(b) * cosine + normed(a) * sine;
     }
   }
   return y;
@@ -71,7 +72,8 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Argument w = input("w", dtype, ws, draw(2, ws));
   const Argument dy = strided(input("dy", dtype, xs, draw(3, xs)));
   const Argument rstd = input("rstd", DType::F32, rs, reciprocals(s, x.values));
-  const Argument angles = input("table", DType::F32, as, table(s));
+  const Values turns = table(s);
+  const Argument angles = input("table", DType::F32, as, turns);
   cases.push_back({name("forward"),
                    {strided(output("y", dtype, xs)), output("rstd", DType::F32, rs), x, w, angles},
                    [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
@@ -80,7 +82,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                    },
                    [=](const std::vector<Argument>&) {
                      return std::vector{
-                         whole(0, reference(s, x.values, w.values), tolerance_of(dtype)),
+                         whole(0, reference(s, x.values, w.values, turns), tolerance_of(dtype)),
                          whole(1, reciprocals(s, x.values), 2e-6)};
                    }});
   cases.push_back({name("dgrad"),
@@ -90,7 +92,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                    },
                    [=](const std::vector<Argument>&) {
                      const auto loss = [&](const Values& at) {
-                       return dot(dy.values, reference(s, at, w.values));
+                       return dot(dy.values, reference(s, at, w.values, turns));
                      };
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
@@ -102,7 +104,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      },
                      [=](const std::vector<Argument>&) {
                        const auto loss = [&](const Values& at) {
-                         return dot(dy.values, reference(s, x.values, at));
+                         return dot(dy.values, reference(s, x.values, at, turns));
                        };
                        return std::vector{finite_difference(0, w.values, loss, 3e-6)};
                      }});

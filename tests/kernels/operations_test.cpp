@@ -38,8 +38,11 @@ Names never_called() {
 const Names kTestedElsewhere{"adamw", "masters_in_half"};
 
 TEST(Operations, EachHasACaseThatRunsOnEveryDevice) {
-  for (const Case& test : all_cases()) {
-    Arena arena(test, std::make_unique<tensor::cpu::CpuDevice>(kRemembering, 1), Rows::Contiguous);
+  for (const auto& test : all_cases()) {
+    Arena arena(*test,
+                std::make_unique<tensor::cpu::CpuDevice>(kRemembering, 1),
+                Rows::Contiguous,
+                Start::Unwritten);
     arena.run();
   }
   EXPECT_EQ(never_called(), kTestedElsewhere);

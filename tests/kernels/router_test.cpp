@@ -124,17 +124,18 @@ void add_top_k(std::vector<Case>& cases,
        [=](const std::vector<Argument>&) {
          return std::vector{whole(0, choice.p, 1e-6), whole(1, choice.experts, 0)};
        }});
-  cases.push_back({name("top_k_dgrad"),
-                   {strided(output("dlogits", DType::F32, ls)), dp, p, experts, logits},
-                   [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                     top_k_dgrad(stream, a[0], a[1], a[2], a[3], a[4], options);
-                   },
-                   [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& logits_at) {
-                       return dot(dp.values, reference(s, logits_at, bias, options).p);
-                     };
-                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
-                   }});
+  cases.push_back(
+      {name("top_k_dgrad"),
+       {strided(output("dlogits", DType::F32, ls)), dp, p, experts, logits},
+       [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+         top_k_dgrad(stream, a[0], a[1], a[2], a[3], a[4], options);
+       },
+       [=](const std::vector<Argument>&) {
+         const auto loss = [&](std::int64_t t, const Values& row) {
+           return dot(row_of(dp.values, s.k, t), reference({1, s.e, s.k}, row, bias, options).p);
+         };
+         return std::vector{finite_difference_by_rows(0, logits.values, s.e, loss, 3e-6)};
+       }});
 }
 
 // Experts that no router would choose: those after the best ones, out of order.
@@ -171,10 +172,13 @@ void add_given_choice(std::vector<Case>& cases,
                      top_k_dgrad(stream, a[0], a[1], a[2], a[3], a[4], options);
                    },
                    [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& logits_at) {
-                       return dot(dp.values, probabilities(s, logits_at, given, options));
+                     const auto loss = [&](std::int64_t t, const Values& row) {
+                       const Values chosen = row_of(given, s.k, t);
+                       return dot(row_of(dp.values, s.k, t),
+                                  probabilities({1, s.e, s.k}, row, chosen, options));
                      };
-                     return std::vector{finite_difference(0, logits.values, loss, 3e-6)};
+                     return std::vector{
+                         finite_difference_by_rows(0, logits.values, s.e, loss, 3e-6)};
                    }});
 }
 

@@ -35,10 +35,11 @@ void add_plain(std::vector<Case>& cases, std::int64_t t, std::int64_t f, DType d
                      swiglu_dgrad(stream, a[0], a[1], a[2]);
                    },
                    [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dy.values, reference(t, f, at, ones));
+                     const auto loss = [&](std::int64_t row, const Values& at) {
+                       return dot(row_of(dy.values, f, row), reference(1, f, at, {1}));
                      };
-                     return std::vector{finite_difference(0, h.values, loss, tolerance_of(dtype))};
+                     return std::vector{
+                         finite_difference_by_rows(0, h.values, 2 * f, loss, tolerance_of(dtype))};
                    }});
 }
 
@@ -62,14 +63,16 @@ void add_weighted(std::vector<Case>& cases, std::int64_t t, std::int64_t f, DTyp
                      weighted_swiglu_dgrad(stream, a[0], a[1], a[2], a[3], a[4]);
                    },
                    [=](const std::vector<Argument>&) {
-                     const auto by_h = [&](const Values& at) {
-                       return dot(dy.values, reference(t, f, at, p.values));
+                     const auto by_h = [&](std::int64_t row, const Values& at) {
+                       const Values weight{p.values[std::size_t(row)]};
+                       return dot(row_of(dy.values, f, row), reference(1, f, at, weight));
                      };
                      const auto by_p = [&](const Values& at) {
                        return dot(dy.values, reference(t, f, h.values, at));
                      };
-                     return std::vector{finite_difference(0, h.values, by_h, tolerance_of(dtype)),
-                                        finite_difference(1, p.values, by_p, 3e-6)};
+                     return std::vector{
+                         finite_difference_by_rows(0, h.values, 2 * f, by_h, tolerance_of(dtype)),
+                         finite_difference(1, p.values, by_p, 3e-6)};
                    }});
 }
 

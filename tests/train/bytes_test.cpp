@@ -216,7 +216,8 @@ Counted count(const config::Config& config, devices::DeviceKind device) {
 }
 
 // On every device whose memory is its own: the CPU, and the GPU where there is one.
-void expect_declared(const config::Config& config) {
+void expect_declared(const config::Config& whole) {
+  const config::Config config = with_few_micro_batches(whole);
   for (const devices::DeviceKind device : devices::all_devices()) {
     if (device == devices::DeviceKind::HiddenCpu) continue;
     SCOPED_TRACE(devices::name_of(device));

@@ -81,7 +81,7 @@ TEST(ContextSavings, ChangeNoBitAndTakeWhatIsPredicted) {
 TEST(ContextSavings, FreeMemoryInEveryWayOfSharing) {
   for (const std::string attention : {"", "latent"}) {
     for (const std::string& kind : kKinds) {
-      const config::Config plain = shared_config(attention, kind);
+      const config::Config plain = with_few_micro_batches(shared_config(attention, kind));
       const std::size_t before = dry_peaks(plain, 0, DeviceKind::Cpu).total;
       for (const Saving& saving : savings_of(plain)) {
         SCOPED_TRACE(attention + " " + kind + " " + saving.name);

@@ -87,12 +87,13 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
 TEST(DataParallel, EqualsTheOneRankRun) {
   Config config = small_config();
   config.model.share_embeddings_and_output_weights = true;
-  const Outcome one = train_some(config, 12);
+  const std::int64_t steps = steps_wanted(4, 12);
+  const Outcome one = train_some(config, steps);
   for (const LayoutCase& layout : {LayoutCase{.world = 4}, LayoutCase{.world = 4, .ep = 2}}) {
     Config many = distributed(with_layout(config, layout), Overlap::All, 3000);
     for (const bool average : {false, true}) {
       many.ddp.average_in_collective = average;
-      const Outcome found = train_some(many, 12);
+      const Outcome found = train_some(many, steps);
       for (std::size_t i = 0; i < found.losses.size(); ++i) {
         EXPECT_NEAR(found.losses[i], one.losses[i], 5e-6 * one.losses[i]) << "step " << i;
         EXPECT_NEAR(found.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i]);

@@ -291,6 +291,7 @@ std::vector<EngineCase> engine_cases() {
   add_details(all, "Latent", with_layout(latent_config(), {.world = 2, .ep = 2}));
   add_details(all, "Shared", with(ep2, to_shared));
   add_details(all, "SharedOverlapped", with(with(ep2, to_shared_overlap), to_bf16));
+  for (EngineCase& at : all) at.config = with_few_micro_batches(std::move(at.config));
   return all;
 }
 

@@ -70,13 +70,16 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                          [](const auto& param_info) { return name_of(param_info.param); });
 
 TEST_P(CutExperts, TrainAsOnOneRank) {
-  const config::Config alone = model_of(GetParam().pp > 1 ? deep_config() : small_config());
-  const Outcome one = train_some(alone, 4);
+  config::Config alone = model_of(GetParam().pp > 1 ? deep_config() : small_config());
+  alone.train.global_batch_size =
+      with_few_micro_batches(with_layout(alone, GetParam())).train.global_batch_size;
+  const Outcome& one = trained_once(alone, 4);
   for (const Sending& sending : kSendings) {
     SCOPED_TRACE(sending.name);
     const config::Config config = with_sending(with_layout(alone, GetParam()), sending);
-    EXPECT_EQ(one.weights.size(), train_some(config, 0).weights.size());
-    expect_as_one_rank(train_some(config, 4), one);
+    const Outcome many = train_some(config, 4);
+    EXPECT_EQ(one.weights.size(), many.weights.size());
+    expect_as_one_rank(many, one);
   }
 }
 

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
 
 TEST_P(OffloadedOptimizer, HasTheBitsOfStateThatStays) {
   constexpr std::int64_t kSteps = 3;
-  const Config plain = config_of(GetParam());
+  const Config plain = with_few_micro_batches(config_of(GetParam()));
   const Outcome expected = train_some(plain, kSteps);
   for (const double fraction : {0.3, 1.0}) {
     for (const bool overlaps : {false, true}) {

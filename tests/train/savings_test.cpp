@@ -24,7 +24,7 @@ TEST(Savings, EachModuleKeepsLess) {
   for (const std::string module :
        {"core_attn", "layernorm", "moe_act", "mlp", "moe", "mla_up_proj"}) {
     SCOPED_TRACE(module);
-    config::Config config = savings_config("latent");
+    config::Config config = with_few_micro_batches(savings_config("latent"));
     const Peaks before = even_peaks(config, kCpu).at(0);
     config = with_words(config,
                         {{"model.recompute_granularity", "selective"},
@@ -39,7 +39,7 @@ std::size_t offloaded(const Peaks& peaks) {
 
 TEST(Savings, EachOffloadedModuleTakesHostMemoryInsteadOfTheDevices) {
   for (const std::string attention : {"", "latent", "whole queries"}) {
-    const config::Config plain = savings_config(attention);
+    const config::Config plain = with_few_micro_batches(savings_config(attention));
     const Peaks before = even_peaks(plain, kCpu).at(0);
     EXPECT_EQ(offloaded(before), 0u);
     for (const std::string modules : {"core_attn",

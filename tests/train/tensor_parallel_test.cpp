@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace tensor_parallel_test {
 
-constexpr int kSteps = 12;
+const std::int64_t kSteps = steps_wanted(4, 12);
 
 config::Config with_shared(config::Config config) {
   config.model.moe_shared_expert_intermediate_size = 20;
@@ -67,7 +67,7 @@ class TensorParallel : public ::testing::TestWithParam<Case> {};
 TEST_P(TensorParallel, EqualsTheOneRankRun) {
   config::Config config = GetParam().config;
   config.optimizer.lr = 1e-3;
-  const Outcome one = train_some(config, kSteps);
+  const Outcome& one = trained_once(config, kSteps);
   const Outcome many =
       train_some(GetParam().change(with_layout(config, GetParam().layout)), kSteps);
   expect_equal_to_rounding(many, one);

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <mutex>
 
 #include "tests/sanitized.h"
 #include "weft/config/field.h"
 #include "weft/data/dataset.h"
+#include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
@@ -74,6 +77,16 @@ config::Config with_layout(config::Config config, const LayoutCase& layout) {
   if (layout.pp > 1) config.model.virtual_pipeline_model_parallel_size = layout.vpp;
   config.model.pipeline_model_parallel_layout = layout.stages;
   config.runtime.pipeline_schedule = layout.schedule;
+  return config;
+}
+
+config::Config with_few_micro_batches(config::Config config) {
+  const std::int64_t pp = config.model.pipeline_model_parallel_size;
+  const bool beside = config.comm_overlap.overlap_moe_expert_parallel_comm;
+  const std::int64_t few = pp > 1 ? 2 * pp : beside ? 3 : 2;
+  const std::int64_t together =
+      grid::Grid(derive::layout_of(config)).dp() * config.train.micro_batch_size;
+  config.train.global_batch_size = std::min(config.train.global_batch_size, few * together);
   return config;
 }
 
@@ -208,6 +221,21 @@ Outcome train_some(const config::Config& config,
       detail,
       device);
   return outcome;
+}
+
+std::int64_t steps_wanted(std::int64_t few, std::int64_t many) {
+  return std::getenv("WEFT_MANY_STEPS") == nullptr ? few : many;
+}
+
+const Outcome& trained_once(const config::Config& config, std::int64_t steps) {
+  static std::map<std::string, Outcome> all;
+  std::string key = std::to_string(steps);
+  for (const config::Field& field : config::fields()) {
+    key += ' ' + config::value_text(field, config);
+  }
+  const auto found = all.find(key);
+  if (found != all.end()) return found->second;
+  return all.emplace(std::move(key), train_some(config, steps)).first->second;
 }
 
 }  // namespace weft::train

@@ -34,6 +34,11 @@ config::Config with_layout(config::Config config, const LayoutCase& layout);
 // "World4Ep2", with tensor parallelism and the pipeline where there are such.
 std::string name_of(const LayoutCase& layout);
 
+// As many micro-batches a rank as a fact needs: two, of which the second adds to the gradients of
+// the first; three where forwards run beside backwards; in a pipeline, twice its stages. Not more
+// than there are.
+config::Config with_few_micro_batches(config::Config config);
+
 // What the judge makes of a config, as in `weft train`. ConfigError where it is refused; the test
 // fails where the judge changes what the test has set.
 rules::JudgedConfig judged(const config::Config& config);
@@ -72,6 +77,14 @@ Outcome train_some(const config::Config& config,
                    const schedule::Detail& detail = {},
                    devices::DeviceKind device = devices::DeviceKind::Cpu,
                    const TakeStep& take = {});
+
+// Steps of a run that is held against another: `few`, which are beyond the steps after which memory
+// is planned anew (the first and the second), or `many`, where WEFT_MANY_STEPS is set, as in `make
+// soak`.
+std::int64_t steps_wanted(std::int64_t few, std::int64_t many);
+
+// The same, trained once for all tests that hold another run against it. By the values of all keys.
+const Outcome& trained_once(const config::Config& config, std::int64_t steps);
 
 // While no step is under way.
 std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor);

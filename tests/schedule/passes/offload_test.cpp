@@ -47,7 +47,7 @@ std::set<int> layers_out(const Graph& graph) {
 TEST(Offload, EveryOrderWithItIsRightAndParsesBack) {
   int copies = 0;
   const std::vector<PlanCase> cases = many_cases();
-  for (std::size_t i = 0; i < cases.size(); i += 5) {  // a stride that meets every knob
+  for (std::size_t i = 0; i < cases.size(); i += 7) {  // a stride that meets every knob
     PlanCase c = cases[i];
     c.detail = offloading(c.micro_batches % 2 == 0 ? 1 : 0.5);
     const std::vector<RankPlan> plans = plans_of(c);
