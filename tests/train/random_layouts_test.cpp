@@ -17,7 +17,7 @@ namespace weft::train {
 namespace random_layouts_test {
 
 constexpr unsigned kSeed = 20261116;
-const std::int64_t kSteps = steps_wanted(4, 12);
+constexpr std::int64_t kSteps = 12;
 constexpr double kLeastMargin = 1e-4;  // between the last expert chosen and the first that is not
 
 // Of every second seed the embedding's table is the head's too, and attention outweighs the
