@@ -84,6 +84,7 @@ function(weft_cuda_device)
   set_source_files_properties(${CMAKE_SOURCE_DIR}/weft/tensor/cuda/cards.cpp PROPERTIES
     COMPILE_DEFINITIONS "WEFT_CUDA_ARCHITECTURES=\"${built_for}\"")
   target_compile_options(weft_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${weft_cuda_options}>")
+  weft_device_library(weft_cuda)
   set_target_properties(weft_cuda PROPERTIES
     UNITY_BUILD ${CMAKE_UNITY_BUILD} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 endfunction()

@@ -85,6 +85,11 @@ function(weft_optimize target module)
   target_precompile_headers(${target} REUSE_FROM weft_pch_${level})
 endfunction()
 
+# The part of a device library that is plain C++: it hands work to the card, and no numbers are crunched there.
+function(weft_device_library target)
+  target_precompile_headers(${target} REUSE_FROM weft_pch_O2)
+endfunction()
+
 # Of a template that several object files instantiate, the linker takes the first: that of the best compiled module, not
 # that of a program's own file, or of a module that only reads and prints.
 function(weft_link_engine_first target)
@@ -99,7 +104,7 @@ endfunction()
 function(weft_module module)
   weft_target_name(target ${module})
   set(folder ${CMAKE_SOURCE_DIR}/weft/${module})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$|/cuda/|/nccl/")
   # A backend is a folder; where it is absent, the file no_<backend>.cpp stands in for it.
   if(MPI_CXX_FOUND)
