@@ -26,6 +26,6 @@ function(weft_nccl_backend)
   target_link_libraries(weft_nccl PRIVATE weft_comm weft_cuda CUDA::cudart_static ${weft_nccl_library})
   target_link_options(weft_nccl PRIVATE -Wl,--no-undefined)
   weft_device_library(weft_nccl)
-  set_target_properties(weft_nccl PROPERTIES UNITY_BUILD ${CMAKE_UNITY_BUILD}
+  set_target_properties(weft_nccl PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 endfunction()
