@@ -12,6 +12,7 @@
 #include "weft/base/random.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::kernels {
 namespace {

@@ -1,4 +1,5 @@
 #include "tests/kernels/conformance_support.h"
+#include "weft/base/error.h"
 
 namespace weft::kernels {
 namespace linear_test {

@@ -8,6 +8,7 @@
 #include "tests/train/train_support.h"
 #include "weft/base/cores.h"
 #include "weft/base/error.h"
+#include "weft/base/text.h"
 #include "weft/plan/overlap_prediction.h"
 
 namespace weft::measure {

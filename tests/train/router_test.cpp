@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "tests/train/train_support.h"
+#include "weft/base/text.h"
 
 namespace weft::train {
 namespace router_test {

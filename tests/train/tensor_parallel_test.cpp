@@ -6,6 +6,7 @@
 
 #include "tests/sanitized.h"
 #include "tests/train/train_support.h"
+#include "weft/base/text.h"
 #include "weft/model/tensor_copies.h"
 
 namespace weft::train {

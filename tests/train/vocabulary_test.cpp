@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"
+#include "weft/base/error.h"
 
 namespace weft::train {
 namespace vocabulary_test {

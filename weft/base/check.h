@@ -2,6 +2,15 @@
 // line.
 #pragma once
 
+#ifdef __CUDACC__
+
+#include "weft/base/check_message.h"
+
+#define WEFT_CHECK_FAILED(condition, ...) \
+  ::weft::base::check_failed(__FILE__, __LINE__, condition, __VA_ARGS__)
+
+#else
+
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 
@@ -14,13 +23,17 @@ namespace weft::base {
 
 }  // namespace weft::base
 
-#define CHECK(condition, ...)                                                                      \
-  do {                                                                                             \
-    if (!(condition)) [[unlikely]] {                                                               \
-      ::weft::base::check_failed(__FILE__, __LINE__, #condition, ::weft::base::text(__VA_ARGS__)); \
-    }                                                                                              \
+#define WEFT_CHECK_FAILED(condition, ...) \
+  ::weft::base::check_failed(__FILE__, __LINE__, condition, ::weft::base::text(__VA_ARGS__))
+
+#endif
+
+#define CHECK(condition, ...)                     \
+  do {                                            \
+    if (!(condition)) [[unlikely]] {              \
+      WEFT_CHECK_FAILED(#condition, __VA_ARGS__); \
+    }                                             \
   } while (false)
 
 // Where no path leads unless we have a bug; the compiler knows that nothing follows it.
-#define UNREACHABLE(...) \
-  ::weft::base::check_failed(__FILE__, __LINE__, "unreachable", ::weft::base::text(__VA_ARGS__))
+#define UNREACHABLE(...) WEFT_CHECK_FAILED("unreachable", __VA_ARGS__)

@@ -8,6 +8,7 @@
 #include "weft/checkpoint/manifest_words.h"
 #include "weft/checkpoint/safetensors.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/tensor/stream.h"
 
 namespace weft::checkpoint {
 namespace {

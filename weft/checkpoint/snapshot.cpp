@@ -1,6 +1,8 @@
 #include "weft/checkpoint/snapshot.h"
 
 #include "weft/base/casts.h"
+#include "weft/tensor/device.h"
+#include "weft/tensor/stream.h"
 
 namespace weft::checkpoint {
 namespace {

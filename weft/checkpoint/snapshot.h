@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/checkpoint/state.h"
+#include "weft/tensor/device.h"
 
 namespace weft::checkpoint {
 

@@ -9,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/tensor/stream.h"
 
 namespace weft::checkpoint {
 namespace {

@@ -12,6 +12,7 @@
 #include "weft/base/file.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/state.h"
+#include "weft/tensor/stream.h"
 
 namespace weft::checkpoint {
 

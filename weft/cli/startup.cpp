@@ -1,5 +1,6 @@
 #include "weft/cli/startup.h"
 
+#include "weft/base/casts.h"
 #include "weft/base/cores.h"
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "weft/tensor/device.h"
+
 namespace weft::kernels {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/device.h"
 
 namespace weft::kernels {
 

@@ -22,7 +22,6 @@
 
 #include "weft/kernels/rotary_angles.h"
 #include "weft/kernels/row_tokens.h"
-#include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::kernels {

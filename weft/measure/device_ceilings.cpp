@@ -3,6 +3,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/median.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::measure {
 namespace {

@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/base/median.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::measure {
 namespace {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "weft/tensor/pool.h"
 #include "weft/tensor/tensor.h"
 #include "weft/tensor/transfer.h"
 

@@ -9,6 +9,7 @@
 #include "weft/kernels/kernels.h"
 #include "weft/measure/device_ceilings.h"
 #include "weft/plan/workload.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::measure {
 namespace {

@@ -11,6 +11,7 @@
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/dispatch_bench.h"
+#include "weft/tensor/pool.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::measure {

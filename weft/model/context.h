@@ -7,6 +7,7 @@
 #include "weft/config/model_config.h"
 #include "weft/kernels/kernels.h"
 #include "weft/model/parameters.h"
+#include "weft/tensor/pool.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
 

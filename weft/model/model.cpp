@@ -1,5 +1,6 @@
 #include "weft/model/model.h"
 
+#include "weft/base/text.h"
 #include "weft/derive/layer_kind.h"
 
 namespace weft::model {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "weft/base/check.h"
 #include "weft/kernels/kernels.h"
 #include "weft/model/initial_values.h"
 

@@ -11,6 +11,7 @@
 #include "weft/config/model_config.h"
 #include "weft/derive/parameter_buffers.h"
 #include "weft/derive/parameter_list.h"
+#include "weft/tensor/pool.h"
 #include "weft/tensor/slice.h"
 #include "weft/tensor/tensor.h"
 

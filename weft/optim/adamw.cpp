@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/tensor/device.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::optim {
 

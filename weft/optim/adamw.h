@@ -7,6 +7,8 @@
 
 #include "weft/config/config.h"
 #include "weft/kernels/kernels.h"
+#include "weft/tensor/device.h"
+#include "weft/tensor/pool.h"
 #include "weft/tensor/slice.h"
 #include "weft/tensor/tensor.h"
 

@@ -22,27 +22,17 @@
 
 #include "weft/base/bell.h"
 #include "weft/tensor/device.h"
+#include "weft/tensor/work.h"
 
 namespace weft::tensor {
 
 class Stream;
 class Transfers;
 
-// What kind of work something is; `hidden_gemm` counts Gemm and Attention.
-enum class WorkClass { Gemm, Attention, Memory, Copy, Communication };
-
 // A position in a stream: everything enqueued before it was recorded.
 struct Event {
   Stream* stream = nullptr;  // none: an event that is already over
   std::uint64_t ticket = 0;
-};
-
-// How much a piece of work moves and who takes part in it; for the trace.
-struct WorkSize {
-  std::int64_t bytes = 0;          // sent to other ranks
-  std::int64_t rows = 0;           // sent to other ranks, or put through the experts
-  std::span<const int> members{};  // communication: the world ranks that take part, this one
-                                   // included; outlives the stream's work
 };
 
 // One executed piece of work, recorded while tracing. Times are of std::chrono::steady_clock.

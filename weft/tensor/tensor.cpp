@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
+#include "weft/tensor/device.h"
+#include "weft/tensor/pool.h"
+
 namespace weft::tensor {
 namespace {
 

@@ -7,18 +7,23 @@
 // though the work may still be to run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
-#include "weft/base/check.h"
 #include "weft/base/shape.h"
 #include "weft/tensor/dtype.h"
-#include "weft/tensor/pool.h"
+#include "weft/tensor/tag.h"
 
 namespace weft::tensor {
 
 using base::kMaxRank;
 using base::Shape;
+
+class Block;
+class Pool;
+class Stream;
 
 class Tensor {
  public:

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "weft/base/check.h"
+#include "weft/tensor/stream.h"
 #include "weft/tensor/tensor.h"
 
 namespace weft::tensor {

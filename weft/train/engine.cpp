@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "weft/base/text.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/optimizer_offload.h"

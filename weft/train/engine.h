@@ -11,6 +11,7 @@
 #include "weft/model/parameters.h"
 #include "weft/rules/judged_config.h"
 #include "weft/schedule/plan.h"
+#include "weft/tensor/pool.h"
 #include "weft/train/batch.h"
 #include "weft/train/groups.h"
 #include "weft/train/host_worker.h"

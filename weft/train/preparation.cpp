@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "weft/base/error.h"
+#include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/events/event.h"
 #include "weft/schedule/plan_files.h"

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/text.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/config/dump.h"

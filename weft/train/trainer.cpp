@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "weft/base/file.h"
+#include "weft/base/text.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"

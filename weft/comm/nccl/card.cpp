@@ -5,6 +5,7 @@
 #include <array>
 #include <fstream>
 
+#include "weft/base/text.h"
 #include "weft/tensor/cuda/call.h"
 #include "weft/tensor/cuda/cards.h"
 

@@ -5,6 +5,7 @@
 // added in order. The shares are cut by shape, so that there are units for several threads.
 #include "weft/kernels/cpu/attention_blocks.h"
 #include "weft/kernels/cpu/vector_math.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::kernels::cpu {
 

@@ -3,6 +3,7 @@
 
 #include "weft/kernels/cpu/attention_blocks.h"
 #include "weft/kernels/cpu/vector_math.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::kernels::cpu {
 

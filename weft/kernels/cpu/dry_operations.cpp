@@ -11,6 +11,7 @@
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cudnn_shapes.h"
 #include "weft/tensor/cpu/dry_device.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::kernels {
 

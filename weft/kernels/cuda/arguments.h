@@ -6,12 +6,15 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 
 #include "weft/base/check.h"
-#include "weft/tensor/cuda/stream.h"
+#include "weft/tensor/cuda/launch.h"
 #include "weft/tensor/fault.h"
 #include "weft/tensor/tensor.h"
 
@@ -23,7 +26,6 @@ using tensor::Stream;
 using tensor::Tensor;
 using tensor::WorkClass;
 
-using tensor::cuda::cuda_stream;
 using BFloat16 = __nv_bfloat16;  // the same bits as tensor::BFloat16
 
 // The dtype of a tensor by the type that kernels have for its elements.
@@ -88,7 +90,7 @@ __device__ inline void store(BFloat16& to, float x) { to = __float2bfloat16_rn(x
 // not its own. Of the work that is enqueued next.
 class Faults {
  public:
-  explicit Faults(Stream& stream) : place_(cuda_stream(stream).fault_place()) {}
+  explicit Faults(Stream& stream) : place_(tensor::cuda::fault_place(stream)) {}
 
   template <typename... Numbers>
   __device__ void raise(FaultCode code, Numbers... numbers) const {
@@ -132,39 +134,61 @@ struct Grid {
   std::size_t shared = 0;  // bytes of dynamic shared memory; more than 48 KiB must be asked for
 };
 
-// One kernel as one piece of work; nothing is launched where there are no blocks.
-template <typename... Parameters, typename... Arguments>
+// Several kernels as one piece of work: launch(handle) hands them to the CUDA stream, now or later;
+// it keeps by value what it needs.
+template <typename Launch>
+void enqueue_all(Stream& stream,
+                 std::string_view name,
+                 WorkClass kind,
+                 const Launch& launch,
+                 const tensor::WorkSize& size = {}) {
+  tensor::cuda::enqueue(stream, name, kind, tensor::cuda::LaunchOf<Launch>(launch), size);
+}
+
+// A kernel with its arguments; nothing is launched where there are no blocks.
+template <typename... Parameters>
+class KernelLaunch final : public tensor::cuda::Launch {
+ public:
+  KernelLaunch(const Grid& grid, void (*kernel)(Parameters...), const Parameters&... parameters)
+      : grid_(grid), kernel_(kernel), parameters_(parameters...) {}
+
+  void operator()(cudaStream_t handle) const override {
+    if (grid_.blocks.x * grid_.blocks.y * grid_.blocks.z == 0) return;
+    std::apply(
+        [&](const Parameters&... each) {
+          kernel_<<<grid_.blocks, grid_.threads, grid_.shared, handle>>>(each...);
+        },
+        parameters_);
+  }
+  std::unique_ptr<const Launch> kept() const override {
+    return std::unique_ptr<const Launch>(new KernelLaunch(*this));
+  }
+
+ private:
+  Grid grid_;
+  void (*kernel_)(Parameters...);
+  std::tuple<Parameters...> parameters_;
+};
+
+// One kernel as one piece of work.
+template <typename... Parameters>
 void enqueue(Stream& stream,
              std::string_view name,
              WorkClass kind,
              const Grid& grid,
              void (*kernel)(Parameters...),
-             const Arguments&... arguments) {
-  cuda_stream(stream).enqueue(
-      name,
-      kind,
-      [grid, kernel, parameters = std::tuple<Parameters...>(arguments...)](cudaStream_t handle) {
-        if (grid.blocks.x * grid.blocks.y * grid.blocks.z == 0) return;
-        std::apply(
-            [&](const Parameters&... each) {
-              kernel<<<grid.blocks, grid.threads, grid.shared, handle>>>(each...);
-            },
-            parameters);
-      });
-}
-
-// Several kernels as one piece of work: launch(handle) hands them to the CUDA stream, now or later;
-// it keeps by value what it needs.
-template <typename Launch>
-void enqueue_all(Stream& stream, std::string_view name, WorkClass kind, const Launch& launch) {
-  cuda_stream(stream).enqueue(name, kind, launch);
+             const std::type_identity_t<Parameters>&... arguments) {
+  tensor::cuda::enqueue(stream,
+                        name,
+                        kind,
+                        KernelLaunch<Parameters...>(grid, kernel, arguments...));
 }
 
 // Memory for what one piece of work keeps between its kernels: the stream's own, at most
 // tensor::cuda::kWorkspaceBytes. What the next work of the stream writes there overwrites it.
 template <typename T>
 T* scratch(Stream& stream, std::int64_t elements) {
-  return reinterpret_cast<T*>(cuda_stream(stream).workspace(elements * std::int64_t(sizeof(T))));
+  return reinterpret_cast<T*>(tensor::cuda::workspace(stream, elements * std::int64_t(sizeof(T))));
 }
 
 }  // namespace weft::kernels::cuda

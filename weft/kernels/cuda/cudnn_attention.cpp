@@ -10,6 +10,7 @@
 #include "weft/kernels/cuda/cudnn_stream.h"
 #include "weft/kernels/cudnn_shapes.h"
 #include "weft/tensor/cuda/stream.h"
+#include "weft/tensor/pool.h"
 
 namespace weft::kernels::cuda {
 namespace {

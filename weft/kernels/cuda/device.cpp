@@ -3,6 +3,7 @@
 #include "weft/kernels/cuda/operations.h"
 #include "weft/kernels/cuda/report.h"
 #include "weft/kernels/cuda_entry.h"
+#include "weft/kernels/operations.h"
 
 namespace weft::kernels::cuda {
 

@@ -22,7 +22,7 @@ void enqueue_grouped(Stream& stream,
                      const Tensor& rows_E,
                      std::int64_t room) {
   const std::int64_t* counts = data<std::int64_t>(stream, rows_E);
-  const int ordinal = cuda_stream(stream).cuda().ordinal();
+  const int ordinal = tensor::cuda::ordinal_of(stream);
   std::optional<HopperProduct> hopper = kernels.hopper(ordinal, product, rows_E.dim(0), room);
   const RowCut cut = hopper ? hopper->cut : RowCut{.rows = kTiledRows};
   const ExpertRows rows = expert_rows(stream, rows_E.dim(0), room, cut);
@@ -36,7 +36,7 @@ void enqueue_grouped(Stream& stream,
       tiled(handle, product, rows);
     }
   };
-  cuda_stream(stream).enqueue(name, WorkClass::Gemm, work, {.rows = room});
+  enqueue_all(stream, name, WorkClass::Gemm, work, {.rows = room});
 }
 
 // The weights of all experts, one below the other.

@@ -16,7 +16,7 @@ void enqueue_tiled(Stream& stream, std::string_view name, const Product& product
 void enqueue_product(Stream& stream, std::string_view name, const Product& product) {
   if (product.is_nothing() || product.k == 0) return enqueue_tiled(stream, name, product);
   if (enqueue_split(stream, name, product)) return;
-  Blas& blas = Blas::of_card(cuda_stream(stream).cuda().ordinal());
+  Blas& blas = Blas::of_card(tensor::cuda::ordinal_of(stream));
   const MatmulPlan* plan = blas.plan_for(product, tensor::cuda::kWorkspaceBytes);
   if (plan == nullptr) return enqueue_tiled(stream, name, product);
   std::byte* workspace = scratch<std::byte>(stream, plan->workspace_bytes);

@@ -1,7 +1,11 @@
 // The operations of kernels.h on a GPU.
 #pragma once
 
-#include "weft/kernels/operations.h"
+#include "weft/kernels/each_operation.h"
+
+namespace weft::kernels {
+struct Operations;
+}
 
 namespace weft::kernels::cuda {
 

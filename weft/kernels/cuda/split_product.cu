@@ -261,7 +261,7 @@ bool enqueue_split(Stream& stream, std::string_view name, const Product& product
   const bool fits = product.a.sum_over == SumOver::Columns
                         ? split_product_kernels::cut_result(split, product, room)
                         : split_product_kernels::cut_sum(split, product, room);
-  Blas& blas = Blas::of_card(cuda_stream(stream).cuda().ordinal());
+  Blas& blas = Blas::of_card(tensor::cuda::ordinal_of(stream));
   if (!fits || !split_product_kernels::find_plans(split, blas)) return false;
   enqueue_all(stream, name, WorkClass::Gemm, [=, &blas](cudaStream_t handle) {
     split_product_kernels::launch(handle, split, blas);

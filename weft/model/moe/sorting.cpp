@@ -1,5 +1,8 @@
 #include "weft/model/moe/sorting.h"
 
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
 namespace weft::model {
 
 ExpertRows sort_received(const Context& context,

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "weft/base/error.h"
+#include "weft/base/text.h"
 #include "weft/tensor/cuda/call.h"
 #include "weft/tensor/cuda/reduce.h"
 

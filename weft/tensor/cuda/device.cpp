@@ -1,6 +1,7 @@
 #include "weft/tensor/cuda/device.h"
 
 #include "weft/base/cores.h"
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/tensor/cuda/cards.h"
 #include "weft/tensor/cuda/region.h"

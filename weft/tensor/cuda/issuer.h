@@ -27,10 +27,15 @@ class Issuer {
   Issuer& operator=(const Issuer&) = delete;
 
   // Runs `task` after all before it: now where nothing is ahead of it, else on the stream's thread.
-  // `ticket` is issued when it returns. `task` does not throw. One thread calls these two.
+  // `ticket` is issued when it returns. `task` does not throw. One thread calls these three.
   template <typename Task>
-  void run(std::uint64_t ticket, Task&& task) {
-    if (!is_idle()) return push(ticket, std::forward<Task>(task));
+  void run(std::uint64_t ticket, const Task& task) {
+    run(ticket, task, [&] { return task; });
+  }
+  // As run; what the stream's thread runs is made by `later()`, and only where it is to.
+  template <typename Task, typename Later>
+  void run(std::uint64_t ticket, const Task& task, const Later& later) {
+    if (!is_idle()) return push(ticket, later());
     task();
     issue(ticket);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/tensor/cuda/device.h"
 

@@ -109,6 +109,21 @@ CudaStream::Work CudaStream::next_work(std::string_view name,
   return {next_ticket_++, {.label = label_, .name = name, .kind = kind, .size = size}, recording_};
 }
 
+void CudaStream::enqueue_launch(std::string_view name,
+                                WorkClass kind,
+                                const Launch& launch,
+                                const WorkSize& size) {
+  const Work work = next_work(name, kind, size);
+  const auto now = [&] { perform(work, [&] { launch(handle_); }); };
+  const auto later = [&] {
+    return [this, work, kept = std::shared_ptr<const Launch>(launch.kept())] {
+      perform(work, [&] { (*kept)(handle_); });
+    };
+  };
+  issuer_.run(work.ticket, now, later);
+  throw_if_alone();
+}
+
 void CudaStream::perform(const Work& work, const std::function<void()>& launch) {
   {
     const std::lock_guard lock(mutex_);

@@ -22,18 +22,13 @@
 #include "weft/tensor/cuda/device.h"
 #include "weft/tensor/cuda/events.h"
 #include "weft/tensor/cuda/issuer.h"
+#include "weft/tensor/cuda/launch.h"
 #include "weft/tensor/cuda/staging.h"
 #include "weft/tensor/cuda/transfers.h"
 #include "weft/tensor/fault.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::tensor::cuda {
-
-// Where a kernel says what is wrong with its data (kernels/cuda/arguments.h).
-struct FaultPlace {
-  FaultWord* word = nullptr;
-  std::uint64_t ticket = 0;
-};
 
 // What may end a stream's work from outside, as a rank that fails ends the exchanges of all others.
 // Any thread may ask.
@@ -43,10 +38,6 @@ class Outside {
   virtual std::exception_ptr error() const = 0;  // none: all is well
 };
 
-// What the libraries ask for on Hopper; each stream has its own, so that results do not depend on
-// what runs beside it.
-inline constexpr std::int64_t kWorkspaceBytes = 32 << 20;
-
 class CudaStream final : public Stream {
  public:
   CudaStream(CudaDevice& device, std::string name, StreamRole role);
@@ -54,12 +45,14 @@ class CudaStream final : public Stream {
 
   // Enqueues what `launch` hands to the CUDA stream it is given, now or later: it keeps its
   // arguments by value. `name` must outlive the stream's work (a literal).
-  template <typename Launch>
-  void enqueue(std::string_view name, WorkClass kind, const Launch& launch, WorkSize size = {}) {
-    const Work work = next_work(name, kind, size);
-    issuer_.run(work.ticket, [this, work, launch] { perform(work, [&] { launch(handle_); }); });
-    throw_if_alone();
+  template <typename Body>
+  void enqueue(std::string_view name, WorkClass kind, const Body& body, WorkSize size = {}) {
+    enqueue_launch(name, kind, LaunchOf<Body>(body), size);
   }
+  void enqueue_launch(std::string_view name,
+                      WorkClass kind,
+                      const Launch& launch,
+                      const WorkSize& size);
 
   CudaDevice& cuda() const { return cuda_; }
   // Of the work enqueued next.
