@@ -1,5 +1,6 @@
-// One program holds the tests of nearly all folders: what they share is compiled once. It is started under the name of
-// one of them, FOLDER_test, and then has only the tests of that folder; as `all_tests` it has all.
+// One program holds the tests of nearly all folders: what they share is compiled once. It is
+// started under the name of one of them, FOLDER_test, and then has only the tests of that folder;
+// as all_tests it has all.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,29 +16,35 @@ std::string folder_of(const testing::TestInfo& test) {
   return file.substr(tests.size(), file.find('/', tests.size()) - tests.size());
 }
 
-// What of a suite is not in the folder: all of it, or test by test where the suite has some in each.
-std::string others_of(const testing::TestSuite& suite, const std::string& folder) {
-  std::string others;
-  bool has_own = false;
-  for (int i = 0; i < suite.total_test_count(); ++i) {
-    const testing::TestInfo& test = *suite.GetTestInfo(i);
-    if (folder_of(test) == folder) {
-      has_own = true;
-    } else {
-      others += std::string(":") + suite.name() + "." + test.name();
+enum class Of { Folder, Others };
+
+// Patterns for the tests of the folder, or for all others: whole suites, and one by one the tests
+// of suites that have some in each.
+std::string patterns(Of which, const std::string& folder) {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  std::string patterns;
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    std::string some;
+    int count = 0;
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const testing::TestInfo& test = *suite.GetTestInfo(j);
+      if ((folder_of(test) == folder) != (which == Of::Folder)) continue;
+      some += std::string(":") + suite.name() + "." + test.name();
+      ++count;
     }
+    patterns += count == suite.total_test_count() ? std::string(":") + suite.name() + ".*" : some;
   }
-  return has_own ? others : std::string(":") + suite.name() + ".*";
+  return patterns;
 }
 
-// The filter that was asked for, less what is of other folders. After its first '-' a filter names what is left out.
+// The filter that was asked for, in this folder alone. Behind its first '-' a filter names what is
+// left out.
 std::string filter_for(const std::string& asked, const std::string& folder) {
-  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  std::string others;
-  for (int i = 0; i < all.total_test_suite_count(); ++i) {
-    others += others_of(*all.GetTestSuite(i), folder);
-  }
-  return asked + (asked.find('-') == std::string::npos ? "-" : "") + others;
+  if (asked == "*") return patterns(Of::Folder, folder);
+  if (asked.starts_with('-')) return patterns(Of::Folder, folder) + asked;
+  const bool leaves_out = asked.find('-') != std::string::npos;
+  return asked + (leaves_out ? "" : "-") + patterns(Of::Others, folder);
 }
 
 }  // namespace

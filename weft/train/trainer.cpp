@@ -22,7 +22,6 @@
 #include "weft/train/order_choice.h"
 #include "weft/train/preparation.h"
 #include "weft/train/run_log.h"
-#include "weft/train/state_list.h"
 #include "weft/train/step.h"
 #include "weft/train/trace_files.h"
 #include "weft/train/weights.h"
