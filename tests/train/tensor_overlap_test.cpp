@@ -51,7 +51,7 @@ void PrintTo(const Case& at, std::ostream* out) { *out << at.name; }
 class TensorOverlap : public ::testing::TestWithParam<Case> {};
 
 TEST_P(TensorOverlap, ChangesNoBit) {
-  config::Config config = with_few_micro_batches(with_layout(GetParam().config, GetParam().layout));
+  config::Config config = with_layout(GetParam().config, GetParam().layout);
   const Outcome plain = train_some(config, 3);
   config.comm_overlap.tp_comm_overlap = true;
   expect_same_bits(plain, train_some(config, 3));
