@@ -7,6 +7,8 @@ set(weft_cxx_options
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -Werror=switch
   # Designated initialisers leave out what keeps its default.
   -Wno-missing-field-initializers
+  # g++ 13 takes what a function returns from its own memory for a part of a temporary argument.
+  -Wno-dangling-reference
   # g++ 12 and 13 report these falsely inside std::string at -O3.
   -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict
   -fopenmp-simd -fno-math-errno -fno-trapping-math

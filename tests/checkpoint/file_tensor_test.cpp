@@ -1,5 +1,6 @@
 #include "weft/checkpoint/file_tensor.h"
 
+#include <cmath>
 #include <limits>
 
 #include "tests/checkpoint/golden_support.h"

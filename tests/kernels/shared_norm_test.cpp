@@ -1,4 +1,6 @@
 // A norm over the columns of two ranks: the case has the first rank's, and knows the other's.
+#include <cmath>
+
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {

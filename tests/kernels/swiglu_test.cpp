@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/kernels/conformance_support.h"
 
 namespace weft::kernels {

@@ -7,8 +7,6 @@
 #include "weft/base/error.h"
 
 namespace weft::measure {
-
-using namespace train;
 namespace timing_window_test {
 
 Window by_default(std::int64_t steps) { return timing_window(steps, {}); }

@@ -1,5 +1,6 @@
 #include "weft/measure/tuner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 #include "tests/meta/layers_support.h"
 
+#include <algorithm>
 #include <array>
 #include <regex>
 

@@ -1,5 +1,6 @@
 #include "tests/meta/source_support.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <regex>

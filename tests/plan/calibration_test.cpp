@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"

@@ -1,6 +1,7 @@
 // A checkpoint that is written beside the run is the one that the run would have stopped for.
 #include "weft/train/background_saves.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

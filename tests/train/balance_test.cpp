@@ -1,4 +1,5 @@
 // Balancing losses and biases where ranks share a micro-batch: as on one rank.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"

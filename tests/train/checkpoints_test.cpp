@@ -1,6 +1,7 @@
 // A checkpoint written under one layout is the state of a run under any other.
 #include "weft/train/checkpoints.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

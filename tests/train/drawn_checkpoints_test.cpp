@@ -1,5 +1,6 @@
 // Checkpoints between layouts that are drawn at random: all axes, and every place of an optimizer's
 // state.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
 // Runs that go wrong say where.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -1,5 +1,6 @@
 // Several instances of the distributed optimizer: state is shared inside of one and replicated
 // between them, and the run is that of one rank.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 // Optimizer state in host memory: the bits of state that stays, whatever the layout, the fraction
 // and the order; bytes as declared; checkpoints from one to the other.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

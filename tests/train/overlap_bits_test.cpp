@@ -1,5 +1,6 @@
 // For one layout, the order changes no bit: overlap, delayed weight gradients and the way stages
 // exchange are orders only.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // The order of a pipeline's turns changes no bit, and where its stages are changes nothing but who
 // holds them.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"

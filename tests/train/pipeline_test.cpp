@@ -1,4 +1,5 @@
 // Pipelines: every way to cut the model into stages trains like one rank.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <mutex>

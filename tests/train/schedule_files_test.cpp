@@ -1,4 +1,5 @@
 // An order from files is run as it stands, or refused before anything runs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

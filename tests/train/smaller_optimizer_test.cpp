@@ -1,5 +1,6 @@
 // The optimizer's state in fewer bits: the same bits whatever the layout of a step, near to fp32,
 // and checkpoints of every form for every other.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/schedule/anatomy.h"
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
