@@ -13,6 +13,7 @@
 
 #include "weft/base/error.h"
 #include "weft/kernels/cpu/blas.h"
+#include "weft/kernels/onednn_report.h"
 
 namespace weft::kernels::cpu {
 namespace sgemm_test {
@@ -99,6 +100,40 @@ TEST(Sgemm, IsRightInEveryFormAndTouchesNothingElse) {
              {std::pair{1.0f, 0.0f}, {1.0f, 1.0f}, {0.125f, 0.0f}, {-2.0f, 0.5f}}) {
           expect_right({m, n, k, 0, a, b, alpha, beta});
           expect_right({m, n, k, 7, a, b, alpha, beta});
+        }
+      }
+    }
+  }
+}
+
+// What oneDNN is called for: its kernels differ by shape, and overlap cuts rows otherwise.
+TEST(Sgemm, OfOnednnHasBitsThatDependOnTheDepthAlone) {
+  if (!onednn_report().why_not.empty()) GTEST_SKIP() << onednn_report().why_not;
+  constexpr std::int64_t kRows = 160, kColumns = 264;
+  for (const std::int64_t k : {1, 24, 100, 384, 400, 1024}) {
+    for (const Transpose ta : {Transpose::No, Transpose::Yes}) {
+      for (const Transpose tb : {Transpose::No, Transpose::Yes}) {
+        const bool a_turned = ta == Transpose::Yes, b_turned = tb == Transpose::Yes;
+        const Matrix a = drawn(a_turned ? k : kRows, a_turned ? kRows : k, 0, 1);
+        const Matrix b = drawn(b_turned ? kColumns : k, b_turned ? k : kColumns, 3, 2);
+        const Factor left{a.data.data(), a.stride, ta}, right{b.data.data(), b.stride, tb};
+        const auto product = [&](std::int64_t m, std::int64_t n) {
+          Matrix c(m, n, 0, 0.25f);
+          sgemm(m, n, k, 1, left, right, {c.data.data(), n, 1});
+          return c;
+        };
+        Matrix whole = product(kRows, kColumns);
+        for (const std::int64_t m : {1, 2, 8, 15, 16, 17, 64, 150}) {
+          for (const std::int64_t n : {1, 3, 15, 16, 17, 40, 128, 250}) {
+            Matrix part = product(m, n);
+            for (std::int64_t i = 0; i < m; ++i) {
+              for (std::int64_t j = 0; j < n; ++j) {
+                ASSERT_EQ(part.at(i, j), whole.at(i, j))
+                    << m << " x " << n << " x " << k << (a_turned ? " T" : " N")
+                    << (b_turned ? "T" : "N") << " at " << i << ", " << j;
+              }
+            }
+          }
         }
       }
     }
