@@ -45,6 +45,10 @@ fi
 if ! has_program mpirun || ! has_program mpicxx; then
   missing+=(libopenmpi-dev openmpi-bin)
 fi
+# Without oneDNN the products of x86-64 processors with AVX-512 are OpenBLAS's, which are slower there.
+if [ "$(uname -m)" = x86_64 ] && ! has_header dnnl.h; then
+  missing+=(libdnnl-dev)
+fi
 if [ "${1:-}" = peers ]; then
   need python3-torch PyTorch has_module torch
   need python3-numpy NumPy has_module numpy
@@ -70,5 +74,12 @@ fi
 echo "weft: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq || give_up "${1:-}" "apt-get cannot read its package lists"
+# Speed alone is worth no failure where no package has it.
+if [[ " ${missing[*]} " == *" libdnnl-dev "* ]] && ! apt-cache show libdnnl-dev >/dev/null 2>&1; then
+  kept=()
+  for package in "${missing[@]}"; do [ "$package" = libdnnl-dev ] || kept+=("$package"); done
+  missing=("${kept[@]}")
+  [ ${#missing[@]} -eq 0 ] && exit 0
+fi
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
   give_up "${1:-}" "apt-get cannot install what is missing"

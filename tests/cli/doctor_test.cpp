@@ -8,6 +8,7 @@
 #include "weft/base/text.h"
 #include "weft/comm/launch.h"
 #include "weft/kernels/device.h"
+#include "weft/kernels/onednn_report.h"
 
 namespace weft::cli {
 namespace doctor_test {
@@ -41,6 +42,7 @@ TEST(Doctor, NamesTheDevicesAndTheLibraries) {
   EXPECT_GT(cpu.at("cores"), 0);
   EXPECT_GT(cpu.at("memory_bytes"), 0);
   for (const char* name : {"OpenBLAS",
+                           "oneDNN",
                            "Open MPI",
                            "libweft_cuda.so",
                            "libweft_nccl.so",
@@ -55,6 +57,25 @@ TEST(Doctor, NamesTheDevicesAndTheLibraries) {
     EXPECT_TRUE(library.at("version").is_null() || library.at("found") == true) << name;
   }
   EXPECT_EQ(find(found.at("libraries"), "name", "OpenBLAS").at("found"), true);
+}
+
+// Which library computes products, of oneDNN and OpenBLAS; the other one says why not.
+std::string product_library(const Json& found) {
+  std::string result;
+  for (const char* name : {"OpenBLAS", "oneDNN"}) {
+    const Json library = find(found.at("libraries"), "name", name);
+    const std::string use = library.at("use");
+    const bool used = library.at("found") == true && use == "products on a CPU";
+    if (used) result += name;
+    EXPECT_TRUE(used || library.at("found") == false || contains(use, "not used here: ")) << use;
+  }
+  return result;
+}
+
+TEST(Doctor, SaysWhichLibraryComputesProducts) {
+  const bool onednn = kernels::onednn_report().why_not.empty();
+  EXPECT_EQ(product_library(examine()), onednn ? "oneDNN" : "OpenBLAS");
+  EXPECT_EQ(product_library(examine("DNNL_MAX_CPU_ISA=AVX2")), "OpenBLAS");
 }
 
 TEST(Doctor, EveryLimitHasAReasonAndAWayOut) {

@@ -11,8 +11,8 @@ namespace {
 
 using base::text;
 
-constexpr std::array<std::string_view, 8>
-    kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "protobuf", "threads"};
+constexpr std::array<std::string_view, 9>
+    kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "onednn", "protobuf", "threads"};
 
 // Where the headers of a vendor may be included.
 struct Vendor {
@@ -24,6 +24,9 @@ constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
                               Vendor{"nccl.h", "weft/comm/nccl/"},
                               Vendor{"cblas.h", "weft/kernels/cpu/"},
                               Vendor{"openblas", "weft/kernels/cpu/"},
+                              Vendor{"dnnl", "weft/kernels/cpu/onednn/"},
+                              Vendor{"oneapi/", "weft/kernels/cpu/onednn/"},
+                              Vendor{"omp.h", "weft/kernels/cpu/onednn/"},
                               Vendor{"google/protobuf/", "weft/events/protobuf/"},
                               Vendor{"yaml-cpp/", "weft/words/"},
                               Vendor{"spdlog/", "weft/base/"},

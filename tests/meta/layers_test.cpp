@@ -55,6 +55,7 @@ TEST(Layers, ADevicesFolderMayIncludeTheSameDevicesFolderBelow) {
 TEST(Layers, AVendorHeaderOutsideItsFolderIsNamed) {
   EXPECT_EQ(judge("weft/comm/launch.cpp", "#include <mpi.h>\n").size(), 1u);
   EXPECT_EQ(judge("weft/base/a.cpp", "#include <cblas.h>\n").size(), 1u);
+  EXPECT_EQ(judge("weft/base/cpu/a.cpp", "#include <dnnl.h>\n").size(), 1u);
 }
 
 TEST(Layers, StrangePathsAreNamed) {

@@ -135,6 +135,7 @@ TEST(ContextParallelLosses, BalancingCountsTheTokensOfAllRanks) {
   config.model.moe_z_loss_coeff = 1e-3;
   config.model.moe_input_jitter_eps = 0.02;
   config.train.global_batch_size = config.train.micro_batch_size;
+  config.optimizer.lr = 2e-3;  // as below: with five times that, one seed in four is beyond
   const Outcome one = train_some(config, 4);
   expect_equal(train_some(shared(config, cases()[0]), 4), one);
 }

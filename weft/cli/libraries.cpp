@@ -10,6 +10,7 @@
 #include "weft/base/text.h"
 #include "weft/comm/launch.h"
 #include "weft/events/event.h"
+#include "weft/kernels/onednn_report.h"
 
 namespace weft::cli {
 namespace {
@@ -94,6 +95,24 @@ std::string driver_version(void* library) {
   return text("{} (CUDA {})", release, cuda);
 }
 
+LibraryFact onednn(const kernels::OnednnReport& report) {
+  const std::string absent = "products on an x86-64 CPU with AVX-512; Debian: libdnnl-dev";
+  if (report.version.empty()) return {.name = "oneDNN", .use = absent};
+  return {.name = "oneDNN",
+          .found = true,
+          .version = report.version,
+          .use = report.why_not.empty() ? "products on a CPU"
+                                        : text("not used here: {}", report.why_not)};
+}
+
+LibraryFact openblas(const kernels::OnednnReport& report) {
+  return fact("OpenBLAS",
+              report.why_not.empty() ? "not used here: oneDNN computes products on this CPU"
+                                     : "products on a CPU",
+              {"libopenblas.so.0", "libopenblas.so"},
+              openblas_version);
+}
+
 LibraryFact cuda_runtime(const kernels::GpuReport& gpus) {
   const std::string use = "streams and memory of a GPU";
   if (gpus.library_loaded) {
@@ -119,10 +138,9 @@ std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus) {
                             .found = nccl,
                             .version = nccl ? WEFT_VERSION : "",
                             .use = "runtime.backend=nccl"};
-  return {fact("OpenBLAS",
-               "products on a CPU",
-               {"libopenblas.so.0", "libopenblas.so"},
-               openblas_version),
+  const kernels::OnednnReport products = kernels::onednn_report();
+  return {openblas(products),
+          onednn(products),
           fact("Open MPI", "runtime.backend=mpi", {"libmpi.so.40", "libmpi.so"}, mpi_version),
           {.name = "protobuf",
            .found = !events::protobuf_version().empty(),

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "weft/base/check.h"
+#include "weft/kernels/cpu/onednn.h"
 #include "weft/kernels/kernels.h"
+#include "weft/kernels/onednn_report.h"
 
 namespace weft::kernels {
 
@@ -24,10 +26,41 @@ CBLAS_TRANSPOSE blas_transpose(Transpose t) {
   return t == Transpose::Yes ? CblasTrans : CblasNoTrans;
 }
 
-// The BLAS wants a stride of at least the width even where there is one row.
-blasint blas_stride(const Factor& f, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t width = f.transpose == Transpose::Yes ? rows : columns;
-  return blas_int(std::max({f.stride, width, std::int64_t{1}}));
+void openblas_sgemm(std::int64_t m,
+                    std::int64_t n,
+                    std::int64_t k,
+                    float alpha,
+                    const Factor& a,
+                    const Factor& b,
+                    const Product& c) {
+  cblas_sgemm(CblasRowMajor,
+              blas_transpose(a.transpose),
+              blas_transpose(b.transpose),
+              blas_int(m),
+              blas_int(n),
+              blas_int(k),
+              alpha,
+              a.data,
+              blas_int(a.stride),
+              b.data,
+              blas_int(b.stride),
+              c.beta,
+              c.data,
+              blas_int(c.stride));
+}
+
+// The libraries want a stride of at least the width even where there is one row.
+Factor with_full_stride(Factor f, std::int64_t rows, std::int64_t columns) {
+  f.stride = std::max(f.stride, f.transpose == Transpose::Yes ? rows : columns);
+  return f;
+}
+
+// A product over nothing: c = beta c, where oneDNN would leave c as it is.
+void scale(std::int64_t m, std::int64_t n, const Product& c) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    float* row = c.data + i * c.stride;
+    for (std::int64_t j = 0; j < n; ++j) row[j] = c.beta == 0 ? 0 : c.beta * row[j];
+  }
 }
 
 }  // namespace
@@ -39,21 +72,17 @@ void sgemm(std::int64_t m,
            const Factor& a,
            const Factor& b,
            const Product& c) {
+  static const bool by_onednn = onednn_report().why_not.empty();
   if (m == 0 || n == 0) return;
-  cblas_sgemm(CblasRowMajor,
-              blas_transpose(a.transpose),
-              blas_transpose(b.transpose),
-              blas_int(m),
-              blas_int(n),
-              blas_int(k),
-              alpha,
-              a.data,
-              blas_stride(a, m, k),
-              b.data,
-              blas_stride(b, k, n),
-              c.beta,
-              c.data,
-              blas_int(std::max(c.stride, n)));
+  if (k == 0) return scale(m, n, c);
+  const auto product = by_onednn ? onednn_sgemm : openblas_sgemm;
+  product(m,
+          n,
+          k,
+          alpha,
+          with_full_stride(a, m, k),
+          with_full_stride(b, k, n),
+          {c.data, std::max(c.stride, n), c.beta});
 }
 
 }  // namespace cpu

@@ -1,4 +1,4 @@
-// The one place that calls the BLAS.
+// Matrix products of one task: oneDNN computes them, or OpenBLAS (onednn_report.h).
 #pragma once
 
 #include <cstdint>
