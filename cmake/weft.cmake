@@ -33,7 +33,8 @@ endif()
 # What compiles as one where CMAKE_UNITY_BUILD is on: units of several modules, with the level of optimisation of each
 # (docs/decisions/0071-what-compiles-together.md). A unit is a static library as well; the libraries of devices link
 # `ground` and `comm` alone. -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing
-# elsewhere. What reads, judges and prints needs less than what makes and runs the order of a step.
+# elsewhere. What reads, judges and prints needs less than what makes and runs the order of a step: -Og, which leaves out
+# what -O1 takes longest for, is enough where no step waits for it.
 set(weft_units ground comm kernels engine decide plan told)
 set(weft_unit_ground O3 base grid tensor)
 set(weft_unit_comm O3 comm)
@@ -41,7 +42,7 @@ set(weft_unit_kernels O3 kernels)
 set(weft_unit_engine O2 schedule data events model optim exec/real exec/sim)
 set(weft_unit_decide O1 trace config derive rules words)
 set(weft_unit_plan O1 plan)
-set(weft_unit_told O1 checkpoint train measure report cli)
+set(weft_unit_told Og checkpoint train measure report cli)
 
 # In the other presets files compile alone, and see the same few heavy headers, compiled once for each level.
 file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")

@@ -22,18 +22,21 @@ Clock::time_point after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Waits between polls: shortly at first, since answers often come at once, then longer and longer.
+// Waits between polls: shortly at first, since answers often come at once, then longer and longer;
+// a fiftieth of what was waited is not noticed behind it, and a poll may take 30 us of the core.
 // Sleeps from the start: the scheduler makes a thread that yields pay for it when it is wanted
 // next.
 class Pause {
  public:
   void take() {
     std::this_thread::sleep_for(sleep_);
-    sleep_ = std::min(sleep_ * 3 / 2, microseconds(100));
+    waited_ += sleep_;
+    const auto longest = std::clamp(waited_ / 50, microseconds(100), microseconds(1000));
+    sleep_ = std::min(sleep_ * 3 / 2, longest);
   }
 
  private:
-  microseconds sleep_{5};
+  microseconds sleep_{5}, waited_{0};
 };
 
 }  // namespace
