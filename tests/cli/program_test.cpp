@@ -229,5 +229,15 @@ TEST(ConfigCommand, ListsEveryKey) {
   EXPECT_EQ(weft("config --markdown").out, base::read_text(WEFT_SOURCE_DIR "/docs/config.md"));
 }
 
+TEST(ConfigCommand, ListsTheKeysWithAPartInTheirName) {
+  const std::string found = weft("config num_layers").out;
+  EXPECT_TRUE(contains(found, "model.num_layers=2"));
+  EXPECT_FALSE(contains(found, "hidden_size="));
+  EXPECT_EQ(Json::parse(weft("config --json optimizer.lr").out)["keys"][0]["key"], "optimizer.lr");
+  const Outcome unknown = weft("config nosuch");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(contains(unknown.err, "no key has 'nosuch' in its name"));
+}
+
 }  // namespace program_test
 }  // namespace weft::cli

@@ -105,6 +105,23 @@ TEST_F(ReportCommand, ATraceAloneHasTheSameTimes) {
   EXPECT_EQ(trace["walls"], run["walls"]);
   EXPECT_EQ(trace["exposed"], run["exposed"]);
   EXPECT_TRUE(trace["memory"].is_null());
+  for (const char* key : {"cuda_graph_impl", "moe_router_fusion"}) {
+    EXPECT_EQ(trace["next"].dump().find(key), std::string::npos) << trace["next"];
+  }
+}
+
+TEST_F(ReportCommand, ADamagedTraceTakesNothingElseOfTheRunWithIt) {
+  const std::string other = file("damaged");
+  fs::create_directories(other);
+  for (const char* name : {"config.yaml", "metrics.jsonl"}) {
+    fs::copy_file(fs::path(run_folder()) / name, fs::path(other) / name);
+  }
+  const std::string whole = base::read_text(run_folder() + "/trace.json");
+  base::write_whole(other + "/trace.json", whole.substr(0, whole.size() / 2));
+  const Json json = report(other);
+  EXPECT_EQ(json["traced_steps"], 0);
+  EXPECT_GT(json["steps"]["median_ms"], 0);
+  EXPECT_NE(json["notes"].dump().find("left out: "), std::string::npos) << json["notes"];
 }
 
 TEST_F(ReportCommand, GainsOfASimulatedStepAreSimulatedFromItsNodes) {

@@ -438,6 +438,13 @@ TEST(VerifyCommand, WithoutAComparisonInBf16ItSaysHowToMakeOne) {
   fs::remove_all(folder);
 }
 
+TEST(VerifyCommand, AFolderThatIsNoReferenceRunIsToldWhatOneHas) {
+  const Outcome outcome = weft("verify " WEFT_SOURCE_DIR "/recipes");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("is no reference run: it has no config.json"), std::string::npos)
+      << outcome.err;
+}
+
 TEST(VerifyCommand, ATruncatedModelIsAnErrorThatNamesTheFile) {
   const fs::path folder =
       fs::path(::testing::TempDir()) / base::text("weft_truncated_{}", ::getpid());

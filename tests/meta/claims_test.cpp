@@ -131,7 +131,7 @@ TEST(Claims, TheFilesThatNamePiecesAreThoseThatThePageLists) {
   for (const Fence& fence : parse_page(read_page("docs/adding.md")).fences) {
     if (fence.kind == "pieces") listed = words_of(fence.text);
   }
-  for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
+  for (const TextFile& file : files_below("weft", {".h", ".cpp", ".cu", ".cuh"})) {
     if (names_pieces(code_of(file.text))) found.push_back(file.path);
   }
   EXPECT_FALSE(listed.empty());
@@ -156,7 +156,7 @@ TEST(Claims, ADefaultOverAnEnumIsNoticed) {
 
 TEST(Claims, NoSwitchOverAnEnumHasADefault) {
   Complaints complaints;
-  for (const TextFile& file : files_below("weft", {".h", ".cpp"})) {
+  for (const TextFile& file : files_below("weft", {".h", ".cpp", ".cu", ".cuh"})) {
     if (enum_defaults(code_of(file.text)) == 0) continue;
     complaints.push_back(file.path + " has a default: over an enum");
   }

@@ -75,11 +75,8 @@ void complain_about_deepseek(const config::ModelConfig& model, const Complain& c
 void check_expressible(const config::ModelConfig& model, Family family) {
   std::vector<std::string> complaints;
   const auto complain = [&](std::string_view key, const auto& value, std::string_view needed) {
-    complaints.push_back(text("model.{}={}: a Hugging Face {} model has {}; save as another family",
-                              key,
-                              value,
-                              word(family),
-                              needed));
+    complaints.push_back(
+        text("model.{}={}: a Hugging Face {} model has {}", key, value, word(family), needed));
   };
   if (is_deepseek(family)) {
     for (const Inexpressible& one : not_deepseek(model, family)) {
@@ -89,7 +86,9 @@ void check_expressible(const config::ModelConfig& model, Family family) {
     complain_about_deepseek(model, complain);
   }
   if (!model.multi_latent_attention && model.qk_layernorm != kQkNorms[row(family)]) {
-    complain("qk_layernorm", config::word(model.qk_layernorm), config::word(kQkNorms[row(family)]));
+    complain("qk_layernorm",
+             config::word(model.qk_layernorm),
+             text("model.qk_layernorm={}", config::word(kQkNorms[row(family)])));
   }
   const std::vector<std::int64_t> dense = dense_layers(model);
   if ((family == Family::Mixtral || family == Family::Olmoe) && !dense.empty()) {

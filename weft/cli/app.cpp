@@ -66,12 +66,13 @@ std::vector<std::string> command_names(const CLI::App& program) {
 // say that a subcommand is required, and would answer `weft nosuch --help` with the help of weft.
 std::optional<std::string> misnamed(const CLI::App& app, std::span<const std::string> words) {
   const std::vector<std::string> names = command_names(app);
-  if (names.empty() || words.empty()) return std::nullopt;
+  if (names.empty()) return std::nullopt;
+  const std::string path = app.get_parent() == nullptr ? "weft" : "weft " + app.get_name();
+  if (words.empty()) return base::text("a command is missing ({} --help lists them)", path);
   const std::string& word = words.front();
   if (std::ranges::find(names, word) != names.end()) {
     return misnamed(*app.get_subcommand(word), words.subspan(1));
   }
-  const std::string path = app.get_parent() == nullptr ? "weft" : "weft " + app.get_name();
   if (word.starts_with('-')) {
     if (word == "-h" || app.get_option_no_throw(word) != nullptr) return std::nullopt;
     return base::text("no option '{}' ({} --help lists them)", base::shown(word), path);

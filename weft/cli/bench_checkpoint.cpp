@@ -151,10 +151,12 @@ void add_bench_checkpoint(CLI::App& bench, Action& chosen) {
       "saves and loads of one rank against memory and disk, and what a save beside the run costs; "
       "without a recipe, cpu_small");
   auto options = std::make_shared<CheckpointBenchOptions>();
-  add_run_arguments(*checkpoint, options->run, "");
+  add_run_arguments(*checkpoint,
+                    options->run,
+                    "weft bench checkpoint cpu_small checkpoint.save=/scratch");
   checkpoint->footer(
-      "checkpoint.save=DIR names the disk: a folder is made in it, and removed at the end.\n"
-      "Example: weft bench checkpoint cpu_small checkpoint.save=/scratch");
+      "checkpoint.save=DIR names the disk: a folder is made in it, and removed at the end.\n\n" +
+      checkpoint->get_footer());
   within(2, 10000, checkpoint->add_option("--steps", options->steps, "from one save to the next"))
       ->capture_default_str();
   within(1,

@@ -204,6 +204,8 @@ int run_schedule_bench(const RunArguments& arguments) {
   if (stop.load()) return stopped_bench(arguments.format);
   const LargeCase deep = large_case(kDeep);
   if (stop.load()) return stopped_bench(arguments.format);
+  const Bar bar = simulate_bar(deep);
+  const ExitCode end = bar.met() ? kGood : kFailed;
   if (arguments.format == Format::Json) {
     print_json({{"issue_us", issue * 1e6},
                 {"wake_us", wake * 1e6},
@@ -215,8 +217,8 @@ int run_schedule_bench(const RunArguments& arguments) {
                 {"deep_plan_ms", deep.plan_seconds * 1e3},
                 {"deep_verify_ms", deep.verify_seconds * 1e3},
                 {"deep_simulate_ms", deep.simulate_seconds * 1e3},
-                {"bars", base::Json::array({to_json(simulate_bar(deep))})}});
-    return kGood;
+                {"bars", base::Json::array({to_json(bar)})}});
+    return end;
   }
   print_text(
       base::text("issuing a node        {:8.2f} us  ({} nodes on their lanes, empty bodies)\n",
@@ -226,8 +228,8 @@ int run_schedule_bench(const RunArguments& arguments) {
       base::text("waking another lane   {:8.2f} us  (a node and the wait for it)\n", wake * 1e6));
   print_text(large_text(kLarge, large));
   print_text(large_text(kDeep, deep));
-  print_text(to_text(simulate_bar(deep)) + "\n");
-  return kGood;
+  print_text(to_text(bar) + "\n");
+  return end;
 }
 
 }  // namespace

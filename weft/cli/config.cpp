@@ -1,4 +1,8 @@
 // weft config: every key a recipe or an override may set.
+#include <algorithm>
+
+#include "weft/base/error.h"
+#include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
@@ -12,12 +16,14 @@ enum class Page { Text, Json, Markdown };
 
 struct ConfigOptions {
   Page page = Page::Text;
+  std::string key;  // or a part of one
 };
 
-base::Json json_reference() {
+base::Json json_reference(const std::string& part) {
   base::Json keys = base::Json::array();
   const config::Config defaults;
   for (const config::Field& field : config::fields()) {
+    if (field.key.find(part) == std::string::npos) continue;
     keys.push_back({{"key", field.key},
                     {"default", field.get(defaults)},
                     {"type", field.type},
@@ -28,12 +34,19 @@ base::Json json_reference() {
 }
 
 int run_config(const ConfigOptions& options) {
+  const bool is_known = std::ranges::any_of(config::fields(), [&](const config::Field& field) {
+    return field.key.find(options.key) != std::string::npos;
+  });
+  if (!is_known) {
+    throw base::ConfigError(base::text("no key has '{}' in its name; weft config lists them",
+                                       base::shown(options.key)));
+  }
   switch (options.page) {
     case Page::Text:
-      print_text(config::text_reference());
+      print_text(config::text_reference(options.key));
       break;
     case Page::Json:
-      print_json(json_reference());
+      print_json(json_reference(options.key));
       break;
     case Page::Markdown:
       print_text(config::markdown_reference());
@@ -49,6 +62,8 @@ void add_config(CLI::App& program, Action& chosen) {
       program.add_subcommand("config", "list every config key, its default and its meaning");
   auto options = std::make_shared<ConfigOptions>();
   ConfigOptions* page = options.get();
+  CLI::Option* key =
+      command->add_option("KEY", options->key, "only the keys with this in their name");
   CLI::Option* json = command->add_flag_callback(
       "--json",
       [page] { page->page = Page::Json; },
@@ -58,8 +73,10 @@ void add_config(CLI::App& program, Action& chosen) {
           "--markdown",
           [page] { page->page = Page::Markdown; },
           "print docs/config.md")
-      ->excludes(json);
-  command->footer("Example: weft config\nA key is set in a recipe or as a.b=c on a command line.");
+      ->excludes(json)
+      ->excludes(key);
+  command->footer(
+      "Example: weft config moe_router\nA key is set in a recipe or as a.b=c on a command line.");
   on_chosen(*command, chosen, std::move(options), run_config);
 }
 

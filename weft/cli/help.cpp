@@ -20,4 +20,11 @@ std::string HelpFormat::make_option_name(const CLI::Option* option, bool is_posi
   return name == "--help" ? "-h,--help" : name;
 }
 
+// CLI11 says of a file that must be there TEXT:FILE.
+std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
+  std::string told = CLI::Formatter::make_option_opts(option);
+  if (told.starts_with(" TEXT:")) told.erase(1, std::string_view("TEXT:").size());
+  return told;
+}
+
 }  // namespace weft::cli

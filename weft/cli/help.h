@@ -13,6 +13,7 @@ class HelpFormat final : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
 
  private:
   std::string words_;

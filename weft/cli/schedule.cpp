@@ -119,7 +119,7 @@ std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
                                                std::vector<RankPlan>& plans) {
   const sim::CostTable costs = costs_of(options, config, grid, plans);
   ProgressLine line;
-  const std::atomic<bool>& stop = catch_interrupts();
+  const std::atomic<bool>& stop = catch_interrupts(Caught::All, std::nullopt, kEndingSearch);
   const plan::Calibration calibration = calibration_of(options);
   plan::ImproveRequest request{.plans = plans,
                                .costs = costs,

@@ -1,5 +1,6 @@
 // weft verify: holds the engine, under any layout, against a reference run.
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "weft/base/error.h"
@@ -164,7 +165,20 @@ std::vector<measure::Check> check(const rules::JudgedConfig& config,
               : measure::check_reference(config, model, reference, process);
 }
 
+void expect_reference_run(const std::string& folder) {
+  for (const char* name :
+       {"config.json", "model.safetensors", "about.json", "expected.safetensors"}) {
+    if (std::filesystem::exists(std::filesystem::path(folder) / name)) continue;
+    throw base::ConfigError(
+        base::text("'{}' is no reference run: it has no {}; tools/make_reference.py makes one, and "
+                   "tests/golden has some",
+                   base::shown(folder),
+                   name));
+  }
+}
+
 int run_verify(const VerifyOptions& options) {
+  expect_reference_run(options.folder);
   const words::Resolution run =
       words::resolve_words(recipes_folder(), options.overrides, words::Audience::Run);
   if (!run.recipe.empty()) {

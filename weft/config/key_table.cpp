@@ -24,14 +24,18 @@ std::string meaning_and_unit(const Field& field) {
 
 }  // namespace
 
-std::string text_reference() {
+std::string text_reference(std::string_view part) {
+  const auto is_asked = [&](const Field& field) {
+    return std::string_view(field.key).find(part) != std::string_view::npos;
+  };
   std::size_t width = 0;
   for (const Field& field : fields()) {
-    width = std::max(width, field.key.size() + field.initial.size() + 1);
+    if (is_asked(field)) width = std::max(width, field.key.size() + field.initial.size() + 1);
   }
   std::string all;
   std::string section;
   for (const Field& field : fields()) {
+    if (!is_asked(field)) continue;
     if (!all.empty() && field.section != section) all += '\n';
     section = field.section;
     const std::string assignment = base::text("{}={}", field.key, field.initial);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace weft::config {
 
-std::string text_reference();
+// The keys in whose name `part` is.
+std::string text_reference(std::string_view part = {});
 std::string markdown_reference();
 
 }  // namespace weft::config

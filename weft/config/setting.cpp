@@ -68,10 +68,11 @@ std::string type_complaint(const Field& field, const Written& written) {
                 text_of(written),
                 std::numeric_limits<std::int64_t>::max());
   }
-  return text("{} = '{}' is not of type: {}; write for example {}",
+  const bool names_values = field.type.starts_with("one of ") || field.type.starts_with("true ");
+  return text("{} = '{}' is not {}; write for example {}",
               field.key,
               text_of(written),
-              field.type,
+              names_values ? field.type : base::with_article(field.type),
               example(field));
 }
 

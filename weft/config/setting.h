@@ -31,7 +31,7 @@ std::vector<Finding> other_name_findings(const std::vector<Setting>& settings);
 // Sets one key; a complaint is added when there is no such key or the value has another type.
 void apply(const Setting& setting, Config& config, std::vector<std::string>& complaints);
 
-// "model.num_layers = 'x' is not of type: integer; write for example model.num_layers=2".
+// "model.num_layers = 'x' is not an integer; write for example model.num_layers=2".
 std::string type_complaint(const Field& field, const Written& written);
 
 }  // namespace weft::config

@@ -32,6 +32,9 @@ std::vector<fs::path> list_text_files(const fs::path& path,
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::regular) return {path};
+  if (status.type() == fs::file_type::not_found) {
+    throw base::ConfigError(text("dataset.path='{}' does not exist", path.string()));
+  }
   if (status.type() != fs::file_type::directory) {
     throw base::ConfigError(
         text("dataset.path='{}' is neither a file nor a folder; give one that is", path.string()));

@@ -13,11 +13,11 @@ using config::ModelConfig;
 
 // How launches and device work add up to time. Where the host must learn row counts in every layer
 // it cannot run ahead of the device, and what is slow on one side is not made up on the other: the
-// two add like the sides of a right angle. In the merged order it has a second micro-batch's work
-// to launch meanwhile. Where it need not wait, the longer of the two decides.
+// two add like the sides of a right angle. In the interleaved order it has a second micro-batch's
+// work to launch meanwhile. Where it need not wait, the longer of the two decides.
 constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 
-// The merged order cuts a layer into pieces with events between them, and the split of weight
+// The interleaved order cuts a layer into pieces with events between them, and the split of weight
 // gradients each product into two calls: more for the host to do.
 constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
 

@@ -181,7 +181,7 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   config.comm_overlap.overlap_moe_expert_parallel_comm = merged;
   config.comm_overlap.delay_wgrad_compute = choice.order == StepOrder::MergedDelayed;
   model.moe_shared_expert_overlap = !merged && start_.model.moe_shared_expert_overlap;
-  // The merged order is made chunk by chunk, and one is a number of chunks.
+  // The interleaved order is made chunk by chunk, and one is a number of chunks.
   if (choice.vpp == 1) {
     model.virtual_pipeline_model_parallel_size.reset();
     if (merged && choice.pp > 1) model.virtual_pipeline_model_parallel_size = 1;

@@ -60,7 +60,7 @@ struct RecomputeRung {
   std::string name;  // "none", "moe_act, layernorm", "full"
   std::vector<config::RecomputeModule> modules;
   bool is_full = false;
-  // Rows travel again, which the merged order has no place for.
+  // Rows travel again, which the interleaved order has no place for.
   bool moves_rows = false;
   bool is_given = false;  // as the config says: nothing is set
 };

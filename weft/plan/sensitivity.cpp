@@ -120,7 +120,7 @@ class KnobTurner {
   // The shape with the modes of the layout, as far as it can have them; where others are faster, or
   // those do not fit, with the best of its own, which are told.
   void try_shape(const char* knob, std::string from, std::string to, LayoutChoice other) {
-    // A layout that loses its tokens' way has no need of a carrier or of the merged order.
+    // A layout that loses its tokens' way has no need of a carrier or of the interleaved order.
     const auto carriers = space_.carriers_of(other);
     if (std::ranges::find(carriers, other.carrier) == carriers.end()) {
       other.carrier = carriers.back();

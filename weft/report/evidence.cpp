@@ -36,10 +36,20 @@ void take_trace(const fs::path& file, Evidence& evidence) {
   }
 }
 
+// A trace that is cut or damaged takes nothing else of the run's report with it.
+void take_readable_trace(const fs::path& file, Evidence& evidence) {
+  try {
+    take_trace(file, evidence);
+  } catch (const base::ConfigError& error) {
+    evidence.notes.push_back(text("left out: {}", error.what()));
+  }
+}
+
 // trace.json of all ranks, or a file a rank where their clocks do not compare.
 void take_traces(const fs::path& folder, Evidence& evidence) {
-  if (fs::is_regular_file(folder / "trace.json"))
-    return take_trace(folder / "trace.json", evidence);
+  if (fs::is_regular_file(folder / "trace.json")) {
+    return take_readable_trace(folder / "trace.json", evidence);
+  }
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -47,7 +57,7 @@ void take_traces(const fs::path& folder, Evidence& evidence) {
     if (is_trace && files.size() < kMostTraces) files.push_back(entry.path());
   }
   std::ranges::sort(files);
-  for (const fs::path& file : files) take_trace(file, evidence);
+  for (const fs::path& file : files) take_readable_trace(file, evidence);
   evidence.clocks = trace::Clocks::Separate;
   std::ranges::sort(evidence.timelines, {}, &trace::Timeline::rank);
   if (files.empty()) {

@@ -229,7 +229,7 @@ constexpr Rule kDataParallelRules[] = {
              "where ddp had it on",
      .why =
          "There is nobody to exchange with, or only the ranks that share sequences (cp), of which "
-         "the reference does not ask. comm_overlap.* of the user is kept even so (C3): with "
+         "Megatron does not ask. comm_overlap.* of the user is kept even so (C3): with "
          "cp > 1 it overlaps their exchange, else it is said to be idle.",
      .example = "ddp.use_distributed_optimizer=true optimizer.use_distributed_optimizer=true",
      .judge = judge_one_shard},

@@ -138,7 +138,7 @@ constexpr Rule kTensorOverlapRules[] = {
      .kind = Kind::Warning,
      .when = "comm_overlap.tp_comm_overlap stays on and there is no preset",
      .then = "warned",
-     .why = "The reference's library then gives every product the same number of SMs, which fits "
+     .why = "Megatron's library then gives every product the same number of SMs, which fits "
             "few shapes. Weft's transfers take no SMs.",
      .example = "comm_overlap.tp_comm_overlap=true model.tensor_model_parallel_size=2 "
                 "model.sequence_parallel=true",

@@ -280,8 +280,8 @@ config::ModelConfig with_what_folders_say(const config::ModelConfig& model,
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,
                                                      const checkpoint::HuggingFaceConfig* start) {
   using checkpoint::Family;
-  std::vector<std::string> reasons{
-      "checkpoint.save_hf: no Hugging Face family computes this model"};
+  std::vector<std::string> least;  // of what keeps a family from computing it
+  Family nearest{};
   for (const Family family : checkpoint::kFamilies) {
     checkpoint::HuggingFaceConfig candidate;
     if (start != nullptr) candidate = *start;
@@ -292,10 +292,16 @@ checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& 
       checkpoint::huggingface_config_text(candidate);
       return candidate;
     } catch (const base::ConfigError& error) {
-      reasons.push_back(base::text("{}: {}", checkpoint::word(family), error.what()));
+      if (!least.empty() && least.size() <= error.complaints().size()) continue;
+      least = error.complaints();
+      nearest = family;
     }
   }
-  throw base::ConfigError(reasons);
+  throw base::ConfigError(base::text(
+      "checkpoint.save_hf: no Hugging Face family computes this model; {} comes nearest, "
+      "and would need other settings ({})",
+      checkpoint::word(nearest),
+      fmt::join(least, "; ")));
 }
 
 }  // namespace weft::train

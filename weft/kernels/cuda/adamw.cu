@@ -141,9 +141,13 @@ void with_moment(DType dtype, const Body& body) {
       return body(std::integral_constant<MomentForm, MomentForm::Bf16>{});
     case DType::F16:
       return body(std::integral_constant<MomentForm, MomentForm::Fp16>{});
-    default:
-      UNREACHABLE("moments of {}", tensor::name_of(dtype));
+    case DType::F64:
+    case DType::I16:
+    case DType::I32:
+    case DType::I64:
+      break;
   }
+  UNREACHABLE("moments of {}", tensor::name_of(dtype));
 }
 template <typename Body>
 void with_master(DType dtype, const Body& body) {

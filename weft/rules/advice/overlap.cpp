@@ -79,8 +79,8 @@ constexpr Advice kOverlapAdvice[] = {
      .why = "A forward runs beside the backward of another micro-batch. The first forward and the "
             "last "
             "backward have no partner.",
-     .measured =
-         "2 of 2M passes stay exposed: half at M = 2, a third at M = 3, an eighth at M = 8.",
+     .measured = "2 of 2M forwards and backwards stay exposed: half at M = 2, a third at M = 3, an "
+                 "eighth at M = 8.",
      .example = "model.num_moe_experts=4 model.expert_model_parallel_size=2 "
                 "comm_overlap.overlap_moe_expert_parallel_comm=true train.global_batch_size=4",
      .judge = few_micro_batches},
