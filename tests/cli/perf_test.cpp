@@ -287,7 +287,7 @@ TEST_F(Perf, ADryRunPrintsTheConfigAndRunsNothing) {
 }
 
 TEST_F(Perf, ADryRunSaysWhatTheRulesSayOfTheRun) {
-  const Outcome outcome = weft(kTiny + "--dryrun model.moe_router_fusion=true " + out("never"));
+  const Outcome outcome = weft(kTiny + "--dryrun ddp.check_for_nan_in_grad=true " + out("never"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "warning: W22")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "set: model.expert_tensor_parallel_size = 1 (B3")) << outcome.err;

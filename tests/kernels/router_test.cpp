@@ -286,6 +286,30 @@ TEST_P(RouterOn, AChoiceThatIsNoExpertIsAnError) {
   }
 }
 
+// So model.moe_router_fusion changes no bit.
+TEST_P(RouterOn, ProbabilitiesOfTheChoiceHaveTheBitsOfTheChoosing) {
+  const Sizes s{300, 24, 4};
+  const Values logits_TE = draw(1, {s.t, s.e}, 2),
+               bias_E = rounded(draw(3, {s.e}, 0.3), DType::F32);
+  for (const Score score : {Score::Softmax, Score::Sigmoid, Score::SqrtSoftplus}) {
+    for (const auto softmax : {TopK::Softmax::AfterSelection, TopK::Softmax::BeforeSelection}) {
+      for (const auto renormalise : {TopK::Renormalise::No, TopK::Renormalise::Yes}) {
+        const TopK options{.score = score, .softmax = softmax, .renormalise = renormalise};
+        Scratch scratch(GetParam());
+        const Tensor logits = scratch.tensor(DType::F32, {s.t, s.e}, logits_TE);
+        const Tensor bias =
+            score == Score::Softmax ? Tensor() : scratch.tensor(DType::F32, {s.e}, bias_E);
+        const Tensor p = scratch.tensor(DType::F32, {s.t, s.k});
+        const Tensor again = scratch.tensor(DType::F32, {s.t, s.k});
+        const Tensor experts = scratch.tensor(DType::I32, {s.t, s.k});
+        top_k_forward(scratch.stream(), p, experts, logits, bias, options);
+        probabilities_of_choice(scratch.stream(), again, experts, logits, options);
+        EXPECT_EQ(scratch.read(p), scratch.read(again));
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Router, RouterOn, testing::ValuesIn(devices::all_devices()), device_name);
 
 }  // namespace router_test

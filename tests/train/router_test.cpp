@@ -241,6 +241,32 @@ TEST(Router, TheOrderChangesNoBit) {
   }
 }
 
+// Whether a step had a kernel of its own for probabilities.
+bool has_two_kernels(const config::Config& config) {
+  bool found = false;
+  on_ranks(config, [&](Engine& engine) {
+    train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::On);
+    if (engine.rank() > 0) return;
+    for (const trace::Span& span : engine.training().take_spans()) {
+      found = found || span.name == "probabilities_of_choice";
+    }
+  });
+  return found;
+}
+
+TEST(Router, OneKernelOrTwoHaveTheSameBits) {
+  config::Config dropping = small_config();
+  dropping.model.moe_expert_capacity_factor = 1;
+  for (config::Config config : {small_config(), everything(), dropping}) {
+    config.model.moe_router_fusion = false;
+    const Outcome two = train_some(config, 3);
+    EXPECT_TRUE(has_two_kernels(config));
+    config.model.moe_router_fusion = true;
+    EXPECT_FALSE(has_two_kernels(config));
+    expect_same_bits(two, train_some(config, 3));
+  }
+}
+
 TEST(Router, NoiseIsTheSameUnderEveryLayout) {
   for (const bool forced : {false, true}) {
     config::Config config = small_config();

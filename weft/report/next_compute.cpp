@@ -26,13 +26,9 @@ void add_larger_micro_batch(const NextFacts& facts, std::vector<Idea>& ideas) {
                            "it takes memory"});
 }
 
-// Keys that only Megatron's engine has are of no use behind a step of Weft's.
-bool may_be_of_megatron(const NextFacts& facts) {
-  return facts.run != nullptr || !facts.report.kind.ends_with("trace of Weft");
-}
-
+// Weft has none: behind a step of its own they are of no use.
 void add_graphs(const NextFacts& facts, std::vector<Idea>& ideas) {
-  if (!may_be_of_megatron(facts)) return;
+  if (facts.run == nullptr && facts.report.kind.ends_with("trace of Weft")) return;
   if (facts.run != nullptr && facts.run->model.cuda_graph_impl != config::CudaGraphImpl::None) {
     return;
   }
@@ -88,10 +84,8 @@ void add_no_recompute(const NextFacts& facts, std::vector<Idea>& ideas) {
 void add_fusion(const NextFacts& facts, std::vector<Idea>& ideas) {
   const trace::Walls& walls = facts.report.walls;
   if (facts.run == nullptr) {
-    std::vector<std::string> words{"model.moe_permute_fusion=true"};
-    if (may_be_of_megatron(facts)) words.push_back("model.moe_router_fusion=true");
     ideas.push_back({.phase = Phase::Retune,
-                     .words = std::move(words),
+                     .words = {"model.moe_permute_fusion=true", "model.moe_router_fusion=true"},
                      .at_most_ms = walls.compute - walls.gemm,
                      .because = text("of {:.4g} ms of compute {:.4g} are neither products nor "
                                      "attention",

@@ -211,7 +211,7 @@ constexpr Rule kIdleRules[] = {
      .why =
          "The keys are accepted so that a command line carries over; that they choose nothing is "
          "said, unless another rule refuses the run because of the key.",
-     .example = "model.moe_router_fusion=true",
+     .example = "ddp.check_for_nan_in_grad=true",
      .judge = judge_built_in},
 };
 

@@ -72,7 +72,8 @@ void force_logits(const Context& context, const Tensor& logits_TE) {
        .deviation = static_cast<float>(config.moe_router_force_biased.value_or(0))});
 }
 
-// The k best experts of each token, or those that were given.
+// The k best experts of each token, or those that were given. Their probabilities come with the
+// choice, by model.moe_router_fusion, or by a kernel of their own, with the same bits.
 void choose_experts(const Context& context, RouteState& state, const RouteWeights& weights) {
   const config::ModelConfig& config = context.config;
   const Shape slots{state.logits_TE.dim(0), config.moe_router_topk};
@@ -87,15 +88,12 @@ void choose_experts(const Context& context, RouteState& state, const RouteWeight
   const Tensor& experts_Tk = may_drop ? state.chosen_Tk : state.experts_Tk;
   Stream& stream = context.stream;
   const kernels::TopK options = top_k_of(config);
-  if (!state.given_Tk.defined()) {
-    return kernels::top_k_forward(stream,
-                                  p_Tk,
-                                  experts_Tk,
-                                  state.logits_TE,
-                                  weights.bias_E,
-                                  options);
+  if (state.given_Tk.defined()) {
+    kernels::copy(stream, experts_Tk, state.given_Tk);
+  } else {
+    kernels::top_k_forward(stream, p_Tk, experts_Tk, state.logits_TE, weights.bias_E, options);
+    if (config.moe_router_fusion) return;
   }
-  kernels::copy(stream, experts_Tk, state.given_Tk);
   kernels::probabilities_of_choice(stream, p_Tk, experts_Tk, state.logits_TE, options);
 }
 
