@@ -5,7 +5,7 @@ set(weft_protobuf_found OFF)
 
 if(WEFT_PROTOBUF)
   find_package(Protobuf)
-  if(Protobuf_FOUND AND TARGET protobuf::protoc AND TARGET protobuf::libprotobuf-lite)
+  if(Protobuf_FOUND AND Protobuf_PROTOC_EXECUTABLE AND TARGET protobuf::libprotobuf-lite)
     set(weft_protobuf_found ON)
   endif()
 endif()
@@ -13,12 +13,15 @@ endif()
 function(weft_event_messages)
   set(folder ${CMAKE_BINARY_DIR}/generated)
   set(message weft/events/protobuf/event)
-  add_custom_command(
-    OUTPUT ${folder}/${message}.pb.cc ${folder}/${message}.pb.h
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
-    COMMAND protobuf::protoc --proto_path=${CMAKE_SOURCE_DIR} --cpp_out=${folder}
-      ${CMAKE_SOURCE_DIR}/${message}.proto
-    DEPENDS ${CMAKE_SOURCE_DIR}/${message}.proto)
+  set(source ${CMAKE_SOURCE_DIR}/${message}.proto)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  # While configuring: the largest units see these headers, and would begin last where ninja had to make them first.
+  if(${source} IS_NEWER_THAN ${folder}/${message}.pb.h)
+    file(MAKE_DIRECTORY ${folder})
+    execute_process(
+      COMMAND ${Protobuf_PROTOC_EXECUTABLE} --proto_path=${CMAKE_SOURCE_DIR} --cpp_out=${folder} ${source}
+      COMMAND_ERROR_IS_FATAL ANY)
+  endif()
   add_library(weft_event_messages STATIC ${folder}/${message}.pb.cc)
   target_include_directories(weft_event_messages SYSTEM PUBLIC ${folder})
   target_link_libraries(weft_event_messages PUBLIC protobuf::libprotobuf-lite)

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/small_pages.h"
+
 namespace {
 
 // The folder of tests/ in which a test is written.
@@ -56,6 +58,8 @@ int main(int argc, char** argv) {
   if (name.ends_with(ending)) {
     const std::string folder = name.substr(0, name.size() - ending.size());
     GTEST_FLAG_SET(filter, filter_for(GTEST_FLAG_GET(filter), folder));
+    // What is timed, and the program that is started, run as they do for users.
+    if (folder != "measure" && folder != "cli") weft::use_small_pages();
   }
   return RUN_ALL_TESTS();
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tests/kernels/conformance_support.h"
+#include "tests/small_pages.h"
 
 namespace weft::kernels {
 namespace conformance_test {
@@ -9,7 +10,10 @@ namespace conformance_test {
 // As a run does: one BLAS thread, so that only the kernels' own threads split work.
 class OneBlasThread : public ::testing::Environment {
  public:
-  void SetUp() override { prepare_process(); }
+  void SetUp() override {
+    prepare_process();
+    use_small_pages();
+  }
 };
 const auto* const one_blas_thread = ::testing::AddGlobalTestEnvironment(new OneBlasThread);
 

@@ -57,6 +57,23 @@ std::string openblas_version(void* library) {
   return words.size() > 1 ? words[1] : std::string();
 }
 
+// Which processor's kernels it chose: an OpenBLAS that is older than the processor takes those of a
+// much older one. None where it is not asked for.
+std::string openblas_kernels() {
+  void* library = open_library({"libopenblas.so.0", "libopenblas.so"});
+  const auto ask =
+      library == nullptr ? nullptr : function_of<char*()>(library, "openblas_get_corename");
+  if (ask == nullptr) return {};
+  const std::string core = ask();
+  std::string told = text(", with kernels for {}", core);
+  if (core == "Prescott" || core == "Core2" || core == "Generic") {
+    told +=
+        ": where the processor is newer, OPENBLAS_CORETYPE=Haswell is faster, and SkylakeX where "
+        "it has AVX-512";
+  }
+  return told;
+}
+
 // "Open MPI v4.1.4, package: ...": what follows may name the machine that it was built on.
 std::string mpi_version(void* library) {
   const auto ask = function_of<int(char*, int*)>(library, "MPI_Get_library_version");
@@ -108,7 +125,7 @@ LibraryFact onednn(const kernels::OnednnReport& report) {
 LibraryFact openblas(const kernels::OnednnReport& report) {
   return fact("OpenBLAS",
               report.why_not.empty() ? "not used here: oneDNN computes products on this CPU"
-                                     : "products on a CPU",
+                                     : "products on a CPU" + openblas_kernels(),
               {"libopenblas.so.0", "libopenblas.so"},
               openblas_version);
 }
