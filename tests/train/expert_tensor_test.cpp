@@ -54,7 +54,7 @@ void expect_as_one_rank(const Outcome& many, const Outcome& one) {
     EXPECT_NEAR(many.gradient_norms[i], one.gradient_norms[i], 2e-5 * one.gradient_norms[i]);
   }
   for (const auto& [name, values] : one.weights) {
-    EXPECT_LT(largest_difference(many.weights.at(name), values), 2e-3) << name;
+    EXPECT_LT(largest_difference(many.weights.at(name), values), 1e-5) << name;
   }
 }
 
