@@ -123,8 +123,17 @@ TEST(BenchGpu, BarsArePassedAndMissedByTheirNumbers) {
 TEST(BenchGpu, TextAndJsonSayTheSame) {
   GpuBench bench = made_up();
   bench.peer_failures = {"transformers_step.py: exit code 1: no memory"};
+  bench.clock = GpuClock{.most_mhz = 1980, .most_watts = 700};
+  bench.clock->parts.push_back({"FC1, 128 x 256 rows",
+                                {.samples = 4,
+                                 .lowest_mhz = 1500,
+                                 .median_mhz = 1550,
+                                 .highest_mhz = 1980,
+                                 .median_watts = 690,
+                                 .power_share = 0.75}});
   const std::string shown = to_text(bench);
   for (const char* part : {"800.0 TFLOP/s",
+                           "1550 MHz (1500 to 1980), 690 W; held back by its power limit for 75 %",
                            "adamw",
                            "FC1 forward",
                            "1.20",
@@ -137,6 +146,7 @@ TEST(BenchGpu, TextAndJsonSayTheSame) {
   EXPECT_EQ(json["ceilings"]["gemm_tflops"], 800.0);
   EXPECT_EQ(json["ceilings"]["copy_gbps"], 4000.0);
   EXPECT_EQ(json["ceilings"]["link_gbps"], 50.0);
+  EXPECT_EQ(json["clock"]["parts"][0]["median_mhz"], 1550);
   ASSERT_EQ(json["kernels"].size(), 2u);
   EXPECT_DOUBLE_EQ(json["kernels"][0]["value"].get<double>(), 2000);
   EXPECT_EQ(json["kernels"][0]["unit"], "GB/s");

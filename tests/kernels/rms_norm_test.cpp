@@ -60,6 +60,18 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      };
                      return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
                    }});
+  const Argument residual = strided(input("residual", dtype, xs, draw(4, xs)));
+  cases.push_back({name("dgrad_and_residual"),
+                   {strided(output("dx", dtype, xs)), dy, x, w, rstd, residual},
+                   [](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+                     rms_norm_dgrad(stream, a[0], a[1], a[2], a[3], a[4], a[5]);
+                   },
+                   [=](const std::vector<Argument>&) {
+                     const auto loss = [&](const Values& at) {
+                       return dot(dy.values, reference(s, at, w.values)) + dot(residual.values, at);
+                     };
+                     return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
+                   }});
   for (const Write write : {Write::Accumulate, Write::Assign}) {
     cases.push_back({name(name_of_wgrad(write)),
                      {weight_gradient("dw", ws, write), dy, x, rstd},

@@ -19,6 +19,7 @@
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
+#include "weft/measure/card_clock.h"
 #include "weft/measure/device_kernels.h"
 #include "weft/rules/validate.h"
 
@@ -104,10 +105,16 @@ std::optional<double> least_wgrad(const std::string& card,
 
 class GpuRun {
  public:
-  GpuRun(const GpuOptions& options, const rules::JudgedConfig& config, const std::string& card)
-      : options_(options), config_(config), stop_(catch_interrupts()) {
-    bench_.card = card;
+  GpuRun(const GpuOptions& options, const rules::JudgedConfig& config, const kernels::Gpu& card)
+      : options_(options),
+        config_(config),
+        stop_(catch_interrupts()),
+        clock_(measure::CardClock::watch(card.pci)) {
+    bench_.card = card.name;
     bench_.model = model_text(config);
+    if (clock_) {
+      bench_.clock = {.most_mhz = clock_->most_mhz(), .most_watts = clock_->most_watts()};
+    }
   }
 
   GpuBench all() {
@@ -127,6 +134,15 @@ class GpuRun {
   }
   void throw_if_stopped() const {
     if (stop_.load()) throw measure::Stopped{};
+  }
+  // Runs a part of the bench, and keeps the card's clock meanwhile.
+  template <typename Work>
+  void during(std::string name, const Work& work) {
+    const std::int64_t begin_ns = tensor::now_ns();
+    work();
+    if (!clock_) return;
+    const measure::ClockSpan span = clock_->between(begin_ns, tensor::now_ns());
+    if (span.samples > 0) bench_.clock->parts.push_back({std::move(name), span});
   }
   ChildOptions child_options() {
     return {.limit_seconds = double(options_.peer_limit_seconds),
@@ -153,11 +169,14 @@ class GpuRun {
     DeviceTimer timer(*device, {.rounds = options_.rounds, .stop = &stop_});
     if (deterministic == Deterministic::Yes) {
       line_.show("ceilings");
-      bench_.ceilings = measure::bench_ceilings(timer, {});
-      if (options_.has(Part::Kernels)) kernels(timer);
+      during("ceilings", [&] { bench_.ceilings = measure::bench_ceilings(timer, {}); });
+      if (options_.has(Part::Kernels)) during("kernels", [&] { kernels(timer); });
       if (options_.has(Part::Products)) products(timer);
     }
-    if (options_.has(Part::Attention)) attention(timer, deterministic);
+    if (!options_.has(Part::Attention)) return;
+    const bool same = deterministic == Deterministic::Yes;
+    during(text("attention, {}", same ? "same bits" : "bits vary"),
+           [&] { attention(timer, deterministic); });
   }
 
   void kernels(DeviceTimer& timer) {
@@ -179,14 +198,18 @@ class GpuRun {
   }
 
   void products(DeviceTimer& timer) {
-    for (const measure::DenseProduct& product : measure::dense_products(config_)) {
-      for (const DeviceRate& rate : measure::bench_product(timer, product, note()).all()) {
-        add_product(rate);
+    during("dense products", [&] {
+      for (const measure::DenseProduct& product : measure::dense_products(config_)) {
+        for (const DeviceRate& rate : measure::bench_product(timer, product, note()).all()) {
+          add_product(rate);
+        }
       }
-    }
+    });
     const std::vector<measure::GroupedProduct> grouped = measure::grouped_products(config_->model);
     for (std::size_t i = 0; i < grouped.size(); ++i) {
-      const measure::ProductRates rates = measure::bench_product(timer, grouped[i], note());
+      measure::ProductRates rates;
+      during(text("{}, {}", grouped[i].name, grouped[i].rows_name),
+             [&] { rates = measure::bench_product(timer, grouped[i], note()); });
       const auto add = [&](const DeviceRate& rate, const char* direction) -> GpuLine& {
         GpuLine& line = add_product(rate);
         if (torch_) hold_against(line, product_time(*torch_, i, direction));
@@ -226,12 +249,14 @@ class GpuRun {
     throw_if_stopped();
     std::optional<TemporaryFolder> folder;
     if (options_.peer) folder.emplace();
-    bench_.step =
-        measure::bench_device_step({.config = config_,
-                                    .rounds = 2 * options_.rounds,
-                                    .leave_in = folder ? folder->path() : std::filesystem::path(),
-                                    .note = note(),
-                                    .stop = &stop_});
+    during("step", [&] {
+      bench_.step =
+          measure::bench_device_step({.config = config_,
+                                      .rounds = 2 * options_.rounds,
+                                      .leave_in = folder ? folder->path() : std::filesystem::path(),
+                                      .note = note(),
+                                      .stop = &stop_});
+    });
     if (!folder) return;
     base::write_whole(
         folder->path() / "settings.json",
@@ -248,6 +273,7 @@ class GpuRun {
   const rules::JudgedConfig& config_;
   const std::atomic<bool>& stop_;
   ProgressLine line_;
+  std::unique_ptr<measure::CardClock> clock_;  // null where the driver does not tell it
   std::optional<base::Json> torch_;
   GpuBench bench_;
 };
@@ -270,7 +296,7 @@ int run_gpu(const GpuOptions& options) {
   }
   GpuBench bench;
   try {
-    bench = GpuRun(options, config, gpu.name).all();
+    bench = GpuRun(options, config, gpu).all();
   } catch (const measure::Stopped&) {
     return stopped_bench(options.run.format);
   }

@@ -33,6 +33,27 @@ std::string ceilings_text(const measure::DeviceCeilings& ceilings) {
       ceilings.both / kGiga);
 }
 
+std::string clock_text(const GpuClock& clock) {
+  std::string all = text("\nclock, at most {:.0f} MHz; power, at most {:.0f} W\n",
+                         clock.most_mhz,
+                         clock.most_watts);
+  for (const auto& [name, span] : clock.parts) {
+    all += text("  {:<22} {:5.0f} MHz ({:.0f} to {:.0f}), {:.0f} W",
+                name,
+                span.median_mhz,
+                span.lowest_mhz,
+                span.highest_mhz,
+                span.median_watts);
+    const auto add = [&](const char* what, double share) {
+      if (share > 0) all += text("; held back by {} for {:.0f} % of the time", what, share * 100);
+    };
+    add("its power limit", span.power_share);
+    add("its temperature", span.heat_share);
+    all += "\n";
+  }
+  return all;
+}
+
 std::string heading(GpuSection section) {
   const bool moves = section == GpuSection::Kernels;
   return text("\n{:<40} {:>22} {:>9} {:>9} {:>9} {:>9} {:>7}\n",
@@ -143,6 +164,23 @@ Json json_of(const GpuLine& line) {
   return json;
 }
 
+Json json_of(const GpuClock& clock) {
+  Json json{{"most_mhz", clock.most_mhz},
+            {"most_watts", clock.most_watts},
+            {"parts", Json::array()}};
+  for (const auto& [name, span] : clock.parts) {
+    json["parts"].push_back({{"name", name},
+                             {"samples", span.samples},
+                             {"lowest_mhz", span.lowest_mhz},
+                             {"median_mhz", span.median_mhz},
+                             {"highest_mhz", span.highest_mhz},
+                             {"median_watts", span.median_watts},
+                             {"held_back_by_power", span.power_share},
+                             {"held_back_by_heat", span.heat_share}});
+  }
+  return json;
+}
+
 Json json_of(const BatchTime& batch, const std::optional<double>& peer_seconds) {
   Json json{{"sequences", batch.sequences},
             {"ms", batch.seconds * 1e3},
@@ -247,6 +285,7 @@ std::string to_text(const GpuBench& bench) {
     all += line_text(line);
   }
   if (bench.step) all += step_text(bench);
+  if (bench.clock) all += clock_text(*bench.clock);
   const std::vector<Bar> bars = bars_of(bench);
   if (!bars.empty()) all += "\nbars\n";
   for (const Bar& bar : bars) all += text("  {}\n", to_text(bar));
@@ -263,6 +302,7 @@ Json to_json(const GpuBench& bench) {
               {"link_gbps", bench.ceilings.upload / kGiga},
               {"link_from_card_gbps", bench.ceilings.download / kGiga},
               {"link_both_ways_gbps", bench.ceilings.both / kGiga}}},
+            {"clock", bench.clock ? json_of(*bench.clock) : Json()},
             {"kernels", Json::array()}};
   for (const GpuLine& line : bench.lines) json["kernels"].push_back(json_of(line));
   json["step"] = bench.step ? step_json(bench) : Json();

@@ -8,6 +8,7 @@
 
 #include "weft/base/json.h"
 #include "weft/cli/bar.h"
+#include "weft/measure/card_clock.h"
 #include "weft/measure/device_ceilings.h"
 #include "weft/measure/device_rate.h"
 #include "weft/measure/device_step.h"
@@ -41,9 +42,20 @@ struct StepPeer {
   double loss_difference = 0;
 };
 
+// The card's clock while parts of the bench ran.
+struct GpuClock {
+  struct Part {
+    std::string name;
+    measure::ClockSpan span;
+  };
+  double most_mhz = 0, most_watts = 0;
+  std::vector<Part> parts;
+};
+
 struct GpuBench {
   std::string card, model;
   measure::DeviceCeilings ceilings;
+  std::optional<GpuClock> clock;  // where the driver tells it
   std::vector<GpuLine> lines;
   std::optional<measure::DeviceStep> step;
   std::optional<StepPeer> step_peer;

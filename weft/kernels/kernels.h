@@ -1,5 +1,4 @@
-// Every operation a decoder needs, each once. forward and dgrad assign, a wgrad does as it is told;
-// a sum of two gradients is its own operation.
+// Every operation a decoder needs, each once. forward and dgrad assign, a wgrad does as told.
 //
 // All functions enqueue on the stream and return. Shapes are in the suffixes: T tokens (rows), D,
 // N, K widths, V vocabulary, E experts, k experts a token, R rows of tokens on their way to
@@ -34,12 +33,10 @@ using tensor::Tensor;
 // of it, also where there is nothing to sum.
 enum class Write { Assign, Accumulate };
 
-// Sets the BLAS to one thread; call once before ranks start. Ranks split work with their own
-// threads.
+// Sets the BLAS to one thread, before ranks start: they split work with their own threads.
 void prepare_process();
 
-// linear: y = x w^T. Each matrix is fp32 or bf16 on its own (a router's logits are fp32 whatever x
-// is).
+// linear: y = x w^T. Each matrix is fp32 or bf16 on its own: a router's logits are always fp32.
 void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
 void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
 void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK, Write);
@@ -53,9 +50,15 @@ void grouped_linear_wgrad(Stream&, Tensor dw_ENK, Tensor dy_RN, Tensor x_RK, Ten
 
 // RMSNorm over each group of N columns, with C a multiple of N: N = C is the usual norm, N = head
 // width the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon), fp32,
-// G = C / N.
+// G = C / N. dgrad adds residual_TC (undefined: none), x's gradient past the norm, and then rounds.
 void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor w_N, float epsilon);
-void rms_norm_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor x_TC, Tensor w_N, Tensor rstd_TG);
+void rms_norm_dgrad(Stream&,
+                    Tensor dx_TC,
+                    Tensor dy_TC,
+                    Tensor x_TC,
+                    Tensor w_N,
+                    Tensor rstd_TG,
+                    Tensor residual_TC = {});
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG, Write);
 
 // RMSNorm over `width` columns, of which this and other ranks have C each. What a rank has of a
@@ -135,8 +138,7 @@ void latent_keys_dgrad(Stream&,
                        Tensor dv_TV,
                        const LatentHeads&);
 
-// Rows of sequences that lie one behind the other: of the `each` of every sequence those from
-// `begin` on.
+// Rows of sequences one behind the other: those from `begin` on, of the `each` of every sequence.
 struct SequenceRows {
   std::int64_t each = 0, begin = 0, count = 0;
 

@@ -38,17 +38,25 @@ void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w,
       .rms_norm_forward(stream, std::move(y), std::move(rstd), std::move(x), std::move(w), epsilon);
 }
 
-void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor rstd) {
+void rms_norm_dgrad(Stream& stream,
+                    Tensor dx,
+                    Tensor dy,
+                    Tensor x,
+                    Tensor w,
+                    Tensor rstd,
+                    Tensor residual) {
   check_norm(x, w, rstd);
   check_dtype("w", w, x.dtype());
   check_like_rows("dx", dx, x);
   check_like_rows("dy", dy, x);
+  if (residual.defined()) check_like_rows("residual", residual, x);
   operations_of(stream).rms_norm_dgrad(stream,
                                        std::move(dx),
                                        std::move(dy),
                                        std::move(x),
                                        std::move(w),
-                                       std::move(rstd));
+                                       std::move(rstd),
+                                       std::move(residual));
 }
 
 void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd, Write write) {

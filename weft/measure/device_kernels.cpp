@@ -78,9 +78,12 @@ class KernelsBench {
     measure(name + "_forward", by(tokens, columns), 2 * matrix + scales, [&] {
       kernels::rms_norm_forward(stream_, y, rstd, x, w, kEpsilon);
     });
-    measure(name + "_dgrad", by(tokens, columns), 3 * matrix + scales, [&] {
-      kernels::rms_norm_dgrad(stream_, y, dy, x, w, rstd);
-    });
+    // Of rows, with the gradient that comes past the norm.
+    const Tensor residual = columns == width ? half({tokens, columns}) : Tensor{};
+    measure(name + "_dgrad",
+            by(tokens, columns),
+            (residual.defined() ? 4 : 3) * matrix + scales,
+            [&] { kernels::rms_norm_dgrad(stream_, y, dy, x, w, rstd, residual); });
     measure(name + "_wgrad", by(tokens, columns), 2 * matrix + scales, [&] {
       kernels::rms_norm_wgrad(stream_, dw, dy, x, rstd, kernels::Write::Assign);
     });

@@ -21,8 +21,13 @@ Tensor norm_dgrad(const Context& context,
                   const Tensor& w_D,
                   const Tensor& residual_TD) {
   Tensor dx_TD = context.output(x_TD.shape());
-  kernels::rms_norm_dgrad(context.stream, dx_TD, state.dy_TD, x_TD, w_D, state.rstd_T1);
-  kernels::add(context.stream, dx_TD, dx_TD, residual_TD);
+  kernels::rms_norm_dgrad(context.stream,
+                          dx_TD,
+                          state.dy_TD,
+                          x_TD,
+                          w_D,
+                          state.rstd_T1,
+                          residual_TD);
   return dx_TD;
 }
 

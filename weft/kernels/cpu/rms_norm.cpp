@@ -12,16 +12,30 @@ void forward_group(T* y, const T* x, const T* w, std::int64_t n, float rstd) {
   for (std::int64_t i = 0; i < n; ++i) store(y[i], load(x[i]) * rstd * load(w[i]));
 }
 
-// dx = rstd * (w dy - x rstd^2 mean(w dy x)).
 template <typename T>
-void dgrad_group(T* dx, const T* dy, const T* x, const T* w, std::int64_t n, float rstd) {
+struct GradientGroup {
+  T* dx;
+  const T *dy, *x, *w;
+  const T* residual;  // nullptr: none
+};
+// dx = rstd * (w dy - x rstd^2 mean(w dy x)) + residual.
+template <typename T>
+void dgrad_group(const GradientGroup<T>& group, std::int64_t n, float rstd) {
+  const auto [dx, dy, x, w, residual] = group;
   float dot = 0;
 #pragma omp simd reduction(+ : dot)
   for (std::int64_t i = 0; i < n; ++i) dot += load(w[i]) * load(dy[i]) * load(x[i]);
   const float pull = dot / static_cast<float>(n) * rstd * rstd;
+  const auto write = [&](const auto& added) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
-    store(dx[i], rstd * (load(w[i]) * load(dy[i]) - load(x[i]) * pull));
+    for (std::int64_t i = 0; i < n; ++i) {
+      store(dx[i], rstd * (load(w[i]) * load(dy[i]) - load(x[i]) * pull) + added(i));
+    }
+  };
+  if (residual == nullptr) {
+    write([](std::int64_t) { return 0.0f; });
+  } else {
+    write([residual](std::int64_t i) { return load(residual[i]); });
   }
 }
 
@@ -53,11 +67,18 @@ void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w,
   });
 }
 
-void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor rstd) {
+void rms_norm_dgrad(Stream& stream,
+                    Tensor dx,
+                    Tensor dy,
+                    Tensor x,
+                    Tensor w,
+                    Tensor rstd,
+                    Tensor residual) {
   const std::int64_t n = w.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> xs = matrix<T>(stream, x), dys = matrix<T>(stream, dy);
     const Matrix<T> dxs = matrix<T>(stream, dx);
+    const Matrix<T> added = residual.defined() ? matrix<T>(stream, residual) : Matrix<T>{};
     const Matrix<float> rstds = matrix<float>(stream, rstd);
     const T* ws = data<T>(stream, w);
     enqueue(stream, "rms_norm_dgrad", WorkClass::Memory, [=](Workers& workers) {
@@ -65,8 +86,10 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
         for (std::int64_t t = rows.begin; t < rows.end; ++t) {
           for (std::int64_t g = 0; g < rstds.columns; ++g) {
             const std::int64_t at = g * n;
-            const float r = rstds.row(t)[g];
-            dgrad_group(dxs.row(t) + at, dys.row(t) + at, xs.row(t) + at, ws, n, r);
+            const T* past = added.data == nullptr ? nullptr : added.row(t) + at;
+            dgrad_group<T>({dxs.row(t) + at, dys.row(t) + at, xs.row(t) + at, ws, past},
+                           n,
+                           rstds.row(t)[g]);
           }
         }
       });

@@ -83,19 +83,21 @@ __device__ void store_gradient(const Stretch<kAccess, T>& to,
                                const Pack<T>& dy,
                                const Pack<T>& x,
                                const Pack<T>& w,
+                               const Pack<T>& residual,
                                float r,
                                float pull) {
   float dx[kPack<T>];
 #pragma unroll
-  for (int i = 0; i < kPack<T>; ++i) dx[i] = r * (w[i] * dy[i] - x[i] * pull);
+  for (int i = 0; i < kPack<T>; ++i) dx[i] = r * (w[i] * dy[i] - x[i] * pull) + residual[i];
   to.store(p, dx);
 }
 
-// dx = rstd * (w dy - x rstd^2 mean(w dy x)).
+// dx = rstd * (w dy - x rstd^2 mean(w dy x)) + residual, which may have no data.
 template <Access kAccess, int kHeld, typename T>
 __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
                                                           Matrix<T> dy,
                                                           Matrix<T> x,
+                                                          Matrix<T> residual,
                                                           T* w,
                                                           const float* rstd,
                                                           Groups groups,
@@ -109,14 +111,17 @@ __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
     const std::int64_t group = i < groups.count ? i : 0;
     const Stretch<kAccess, T> dys{group_of(dy, groups, group), width};
     const Stretch<kAccess, T> xs{group_of(x, groups, group), width};
+    const Stretch<kAccess, T> past{group_of(residual, groups, group),
+                                   residual.data == nullptr ? 0 : width};
     const Stretch<kAccess, T> to{group_of(dx, groups, group), width};
     const float r = rstd[group];
-    Pack<T> held_dy[kHeld], held_x[kHeld], held_w[kHeld];
+    Pack<T> held_dy[kHeld], held_x[kHeld], held_w[kHeld], held_past[kHeld];
 #pragma unroll
     for (int j = 0; j < kHeld; ++j) {
       held_dy[j] = dys.load(lane + j * team);
       held_x[j] = xs.load(lane + j * team);
       held_w[j] = weights.load(lane + j * team);
+      held_past[j] = past.load(lane + j * team);
     }
     float dot = 0;
 #pragma unroll
@@ -128,10 +133,10 @@ __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
     const float pull = dot / static_cast<float>(groups.width) * r * r;
 #pragma unroll
     for (int j = 0; j < kHeld; ++j) {
-      store_gradient(to, lane + j * team, held_dy[j], held_x[j], held_w[j], r, pull);
+      store_gradient(to, lane + j * team, held_dy[j], held_x[j], held_w[j], held_past[j], r, pull);
     }
     for (std::int64_t p = lane + kHeld * team; p < packs; p += team) {
-      store_gradient(to, p, dys.load(p), xs.load(p), weights.load(p), r, pull);
+      store_gradient(to, p, dys.load(p), xs.load(p), weights.load(p), past.load(p), r, pull);
     }
   }
 }
@@ -233,14 +238,22 @@ void rms_norm_forward(Stream& stream, Tensor y, Tensor rstd, Tensor x, Tensor w,
   });
 }
 
-void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Tensor rstd) {
+void rms_norm_dgrad(Stream& stream,
+                    Tensor dx,
+                    Tensor dy,
+                    Tensor x,
+                    Tensor w,
+                    Tensor rstd,
+                    Tensor residual) {
   const Groups groups = groups_of(rstd, w.dim(0));
   with_float(x.dtype(), [&]<typename T>(As<T>) {
     const Matrix<T> dxs = matrix<T>(stream, dx), dys = matrix<T>(stream, dy);
     const Matrix<T> xs = matrix<T>(stream, x);
+    const Matrix<T> past = residual.defined() ? matrix<T>(stream, residual) : Matrix<T>{};
     T* ws = data<T>(stream, w);
     const bool whole = in_packs(dxs, groups.width) && in_packs(dys, groups.width) &&
-                       in_packs(xs, groups.width) && starts_pack(ws);
+                       in_packs(xs, groups.width) && in_packs(past, groups.width) &&
+                       starts_pack(ws);
     const rms_norm_kernels::Cut cut = rms_norm_kernels::cut_of<T>(groups, whole);
     rms_norm_kernels::with_cut(cut, [&](auto access, auto held) {
       enqueue(stream,
@@ -251,6 +264,7 @@ void rms_norm_dgrad(Stream& stream, Tensor dx, Tensor dy, Tensor x, Tensor w, Te
               dxs,
               dys,
               xs,
+              past,
               ws,
               data<float>(stream, rstd),
               groups,
