@@ -72,7 +72,8 @@ TEST(BenchGpu, ItsRecipeRuns) {
 
 GpuBench made_up() {
   GpuBench bench{.card = "NVIDIA H200", .model = "a model"};
-  bench.ceilings = {.flops = 800e12, .copy = 4e12, .upload = 50e9, .download = 55e9, .both = 48e9};
+  bench.ceilings =
+      {.flops = 800e12, .copy = 4e12, .fill = 3e12, .upload = 50e9, .download = 55e9, .both = 48e9};
   bench.lines.push_back(
       {.section = GpuSection::Kernels,
        .rate = {.name = "adamw", .shape = "1000 values", .work = 4e9, .seconds = 2e-3},
@@ -145,6 +146,7 @@ TEST(BenchGpu, TextAndJsonSayTheSame) {
   const Json json = to_json(bench);
   EXPECT_EQ(json["ceilings"]["gemm_tflops"], 800.0);
   EXPECT_EQ(json["ceilings"]["copy_gbps"], 4000.0);
+  EXPECT_EQ(json["ceilings"]["fill_gbps"], 3000.0);
   EXPECT_EQ(json["ceilings"]["link_gbps"], 50.0);
   EXPECT_EQ(json["clock"]["parts"][0]["median_mhz"], 1550);
   ASSERT_EQ(json["kernels"].size(), 2u);

@@ -57,8 +57,12 @@ TEST_P(DeviceBench, ATimerToldToStopThrows) {
 TEST_P(DeviceBench, Ceilings) {
   const DeviceCeilings ceilings =
       bench_ceilings(timer_, {.product = 16, .copy_bytes = 4096, .link_bytes = 4096});
-  for (const double rate :
-       {ceilings.flops, ceilings.copy, ceilings.upload, ceilings.download, ceilings.both}) {
+  for (const double rate : {ceilings.flops,
+                            ceilings.copy,
+                            ceilings.fill,
+                            ceilings.upload,
+                            ceilings.download,
+                            ceilings.both}) {
     EXPECT_GT(rate, 0);
   }
 }

@@ -25,9 +25,11 @@ std::string ceilings_text(const measure::DeviceCeilings& ceilings) {
       "ceilings\n"
       "  bf16 product 8192^3    {:9.1f} TFLOP/s\n"
       "  copy, read + written   {:9.1f} GB/s\n"
+      "  fill, written alone    {:9.1f} GB/s\n"
       "  host link, pinned      {:9.1f} GB/s to the card, {:.1f} from it, {:.1f} each at once\n",
       ceilings.flops / kTera,
       ceilings.copy / kGiga,
+      ceilings.fill / kGiga,
       ceilings.upload / kGiga,
       ceilings.download / kGiga,
       ceilings.both / kGiga);
@@ -299,6 +301,7 @@ Json to_json(const GpuBench& bench) {
             {"ceilings",
              {{"gemm_tflops", bench.ceilings.flops / kTera},
               {"copy_gbps", bench.ceilings.copy / kGiga},
+              {"fill_gbps", bench.ceilings.fill / kGiga},
               {"link_gbps", bench.ceilings.upload / kGiga},
               {"link_from_card_gbps", bench.ceilings.download / kGiga},
               {"link_both_ways_gbps", bench.ceilings.both / kGiga}}},

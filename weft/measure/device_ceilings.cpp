@@ -44,6 +44,11 @@ double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
   return base::median(rates);
 }
 
+double fill_rate(DeviceTimer& timer, std::int64_t bytes) {
+  const Tensor to = timer.empty(DType::F32, {bytes / 4});
+  return number(to.bytes()) / timer.seconds_of([&] { kernels::zero(timer.stream(), to); });
+}
+
 }  // namespace
 
 double product_rate(DeviceTimer& timer, DType dtype, const ProductSize& size) {
@@ -67,6 +72,7 @@ DeviceCeilings bench_ceilings(DeviceTimer& timer, const CeilingShapes& shapes) {
   const ProductSize square{shapes.product, shapes.product, shapes.product};
   ceilings.flops = product_rate(timer, DType::BF16, square);
   ceilings.copy = copy_rate(timer, shapes.copy_bytes);
+  ceilings.fill = fill_rate(timer, shapes.copy_bytes);
   const Shape link{shapes.link_bytes / 4};
   const Tensor host = Tensor::host_visible(timer.pool(), DType::F32, link, Tag::Workspace);
   const Tensor device = timer.zeros(DType::F32, link);

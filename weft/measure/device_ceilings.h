@@ -16,6 +16,7 @@ struct CeilingShapes {
 struct DeviceCeilings {
   double flops = 0;                           // a second
   double copy = 0;                            // bytes read and written a second
+  double fill = 0;                            // bytes written a second where none are read
   double upload = 0, download = 0, both = 0;  // bytes a second, one way; at once, each way
 };
 
