@@ -52,6 +52,12 @@ TEST(BenchPredict, NamesItsRuns) {
   EXPECT_NE(set.err.find("layouts or models"), std::string::npos) << set.err;
 }
 
+TEST(BenchPredict, AListEndsWithItsWord) {
+  const Outcome outcome = weft("bench predict --only=EP2,CP2 model.no_such_key=1" + kSmall);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("model.no_such_key"), std::string::npos) << outcome.err;
+}
+
 const std::string kFewKnobs =
     "--vary comm_overlap.overlap_moe_expert_parallel_comm=true,false --vary "
     "model.moe_token_dispatcher_type=alltoall,allgather --steps=6 --repeats=1 --rounds=1 --json";

@@ -170,7 +170,7 @@ TEST_F(BenchOverlap, AnOrderFromFilesRunsBesideTheOthers) {
           .code,
       0);
   const Outcome outcome =
-      weft("bench overlap --json " + kTiny + " --shares 0.5 --schedule " + folder);
+      weft("bench overlap --json --shares 0.5 " + kTiny + " --schedule " + folder);
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(names_of(json["fabrics"][1]["runs"]).back(), "as written");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "weft/base/error.h"
 #include "weft/schedule/text.h"
 
@@ -26,11 +28,14 @@ config::ModelConfig tied_model_of(const std::string& layers, std::int64_t ep) {
 Reach::Reach(const Graph& graph) {
   const std::size_t n = graph.entries.size();
   std::vector<std::vector<std::size_t>> next(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = i + 1; j < n; ++j) {
-      const bool same_lane = graph.entries[i].lane == graph.entries[j].lane;
-      if (same_lane || graph.entries[i].lane == Lane::Host) next[i].push_back(j);
+  // The next entry of each lane; what comes after it is reached through it.
+  std::map<Lane, std::size_t> ahead;
+  for (std::size_t i = n; i-- > 0;) {
+    const Lane lane = graph.entries[i].lane;
+    for (const auto& [other, entry] : ahead) {
+      if (other == lane || lane == Lane::Host) next[i].push_back(entry);
     }
+    ahead[lane] = i;
     for (const int wait : graph.entries[i].waits) next[static_cast<std::size_t>(wait)].push_back(i);
   }
   reached_.assign(n, std::vector<bool>(n, false));

@@ -321,9 +321,8 @@ void add_bench_gpu(CLI::App& bench, Action& chosen) {
       "Transformers; without a recipe, qwen3_30b_a3b_gpu");
   auto options = std::make_shared<GpuOptions>();
   add_run_arguments(*gpu, options->run, "weft bench gpu --only=products,attention --peer");
-  gpu->add_option("--only", options->only, "parts of it; the ceilings are always measured")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  comma_list(
+      gpu->add_option("--only", options->only, "parts of it; the ceilings are always measured"))
       ->check(CLI::IsMember(std::vector<std::string>(kParts.begin(), kParts.end())).description(""))
       ->type_name(text("{}", fmt::join(kParts, "|")));
   gpu->add_flag("--peer",

@@ -254,15 +254,14 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
       1000,
       overlap->add_option("--rounds", options->rounds, "timed steps of each order on each fabric"))
       ->default_str("5, and 10 with dp, tp, pp or cp");
-  within(
+  comma_list(within(
       0.01,
       10,
       overlap->add_option("--shares",
                           options->shares,
                           "emulated links on which communication takes these shares of compute "
                           "alone (dp, tp, pp and cp: adds them to the plain step), as in 0.4,0.8; "
-                          "beside free links, instead of the usual ones"))
-      ->delimiter(',');
+                          "beside free links, instead of the usual ones")));
   overlap
       ->add_option("--schedule",
                    options->schedule,

@@ -117,11 +117,9 @@ void add_bench_predict(CLI::App& bench, Action& chosen) {
       ->transform(CLI::Validator(number_of_set, ""))
       ->type_name("layouts|models")
       ->default_str("layouts");
-  predict
-      ->add_option("--only",
-                   options->only,
-                   "runs whose names have one of these words, as in EP2,CP2")
-      ->delimiter(',');
+  comma_list(predict->add_option("--only",
+                                 options->only,
+                                 "runs whose names have one of these words, as in EP2,CP2"));
   within(4,
          10000,
          predict->add_option("--steps", options->steps, "of each run; the first half warm up"))

@@ -190,12 +190,10 @@ void add_calibrate(CLI::App& program, Action& chosen) {
                    "default: the one of this card")
       ->type_name("NAME")
       ->needs(hardware);
-  command
-      ->add_option("--given",
-                   options->hardware.given,
-                   "numbers of the profile that are known and not measured, as in nic_gbps=25")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  comma_list(command->add_option(
+                 "--given",
+                 options->hardware.given,
+                 "numbers of the profile that are known and not measured, as in nic_gbps=25"))
       ->type_name("KEY=N,...")
       ->needs(hardware);
   on_chosen(*command, chosen, std::move(options), run_calibrate);

@@ -25,4 +25,8 @@ CLI::Option* within(double low, double high, CLI::Option* option) {
   return option->check(inside)->type_name(base::text("{}..{}", written(low), written(high)));
 }
 
+CLI::Option* comma_list(CLI::Option* option) {
+  return option->delimiter(',')->allow_extra_args(false);
+}
+
 }  // namespace weft::cli

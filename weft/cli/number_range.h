@@ -1,4 +1,4 @@
-// Bounds on the numbers that options take, with messages that people can read.
+// What options take: numbers within bounds, with messages that people can read, and lists.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,5 +8,8 @@ namespace weft::cli {
 // The option takes a number from `low` to `high`, both included (not-a-number is none), and its
 // help shows them. Returns it.
 CLI::Option* within(double low, double high, CLI::Option* option);
+
+// A list in one word, a,b,c: the words after it are not of the list.
+CLI::Option* comma_list(CLI::Option* option);
 
 }  // namespace weft::cli

@@ -47,11 +47,10 @@ void add_plan(CLI::App& program, Action& chosen) {
       options->fit,
       "fit the calibrated numbers of the hardware files to the table first (docs/plan.md)");
   fit->needs(validate);
-  command
-      ->add_option("--fit-models",
-                   options->fit_models,
-                   "models of the table whose rows are used; default: those of the shipped files")
-      ->delimiter(',')
+  comma_list(command->add_option(
+                 "--fit-models",
+                 options->fit_models,
+                 "models of the table whose rows are used; default: those of the shipped files"))
       ->type_name("NAME,...")
       ->needs(fit);
   CLI::Option* write =

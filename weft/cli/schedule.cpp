@@ -227,6 +227,8 @@ int run_schedule(const ScheduleOptions& options) {
   const config::Config& config = verdict.config;
   print_findings(verdict);
   const grid::Grid grid(derive::layout_of(config));
+  ProgressLine line;  // a step of a large model is millions of nodes
+  line.show(base::text("writing down the order of {}", base::counted(grid.pp(), "pipeline rank")));
   std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   const std::string folder = folder_of(options, config);
   if (!folder.empty()) schedule::read_orders(folder, plans);
@@ -239,7 +241,11 @@ int run_schedule(const ScheduleOptions& options) {
       if (!improvement) return interrupted_code();
     }
   }
-  if (options.text) return print_graph(plans, *options.text);
+  if (options.text) {
+    line.clear();
+    return print_graph(plans, *options.text);
+  }
+  line.show("proving that the orders fit together");
   ScheduleReport report{.config = config,
                         .grid = grid,
                         .plans = plans,
@@ -249,6 +255,7 @@ int run_schedule(const ScheduleOptions& options) {
                         .simulated = {},
                         .improvement = std::move(improvement)};
   if (report.valid()) {
+    line.show("simulating the step");
     report.simulated = simulate(options, config, grid, plans);
     for (const RankPlan& plan : plans) {
       report.activation_bytes.push_back(
@@ -257,9 +264,11 @@ int run_schedule(const ScheduleOptions& options) {
                                     plan::expected_load(config, plan.anatomy.flow)));
     }
     if (grid.pp() > 1 && 2 * nodes_of(report) <= kMostSpans) {
+      line.show("simulating the other orders of a pipeline");
       report.orders = plan::compare_pipelines(asked_for, rates_of(options));
     }
   }
+  line.clear();
   leave_files(options, asked, report);
   switch (options.run.format) {
     case Format::Text:
