@@ -57,10 +57,10 @@ soak: setup
 	$(call build,dev,--target all kernels_bench clock_bench)
 	$(call build,release)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
-	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|exec|train)$$'
-	@WEFT_RANDOM_LAYOUTS=60 build/release/bin/train_test --gtest_filter='RandomLayouts.*'
+	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train)$$'
+	@WEFT_MANY_STEPS=1 WEFT_RANDOM_LAYOUTS=60 build/release/bin/train_test --gtest_filter='RandomLayouts.*'
 	@WEFT_MANY_STEPS=1 build/release/bin/train_test \
-	  --gtest_filter='*OverlapBits.*:*TensorParallel.*:*ContextParallel.*:*Instances.*:DataParallel.*'
+	  --gtest_filter='*OverlapBits.*:*EverySending.*:*TensorParallel.*:*ContextParallel.*:*Instances.*:DataParallel.*'
 	@WEFT_RANDOM_PAIRS=200 build/release/bin/train_test --gtest_filter='DrawnCheckpoints.*'
 	@WEFT_RANDOM_SEED=$$(date +%s) WEFT_RANDOM_SAVINGS=60 build/release/bin/train_test --gtest_filter='Savings.*:GpuSavings.*'
 	@WEFT_EVERY_ORDER=1 build/release/bin/schedule_test --gtest_filter='Offload.*:OffloadedOptimizer.*'

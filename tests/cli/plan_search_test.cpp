@@ -16,10 +16,11 @@ using Json = base::Json;
 namespace fs = std::filesystem;
 
 // Pinned sizes keep it short.
-const std::string kAsk = "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 --seq=4096 tp=1 cp=1 ";
+const std::string kAsk =
+    "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 --seq=4096 tp=1 cp=1 mbs=1 ";
 
 // One shape, where the question is not which.
-const std::string kOneShape = kAsk + "pp=2 ep=8 mbs=1 ";
+const std::string kOneShape = kAsk + "pp=2 ep=8 ";
 
 Json searched(const std::string& words) {
   const Outcome outcome = weft(words + " --json");
@@ -144,7 +145,7 @@ TEST(PlanSearch, TheOptimizerIsThatOfTheRecipe) {
 TEST(PlanSearch, ExplainsAPlaceOrTheBestWithKeys) {
   const Json second = searched(kAsk + "--explain=2");
   EXPECT_EQ(second["explained"]["keys"], ranked_five()["layouts"][1]["keys"]);
-  const Json keys = searched(kAsk + "pp=2 mbs=1 --explain='ep=8 mbs=1'");
+  const Json keys = searched(kAsk + "pp=2 --explain='ep=8 mbs=1'");
   EXPECT_EQ(keys["explained"]["keys"]["model.pipeline_model_parallel_size"], 2);
   EXPECT_EQ(keys["explained"]["keys"]["model.expert_model_parallel_size"], 8);
   EXPECT_NE(weft(kOneShape + "--explain=1").out.find("As overrides"), std::string::npos);

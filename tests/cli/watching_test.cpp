@@ -153,11 +153,14 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
 // A process of the program that is ended as by a lost machine.
 TEST_F(Watching, AKilledRunLosesAtMostTheStepItWasIn) {
   NEEDS_PROTOBUF();
-  const Outcome killed = shell("bash",
-                               text("{} {} {} >/dev/null & sleep 0.4; kill -9 $!; wait $!",
-                                    WEFT_BINARY,
-                                    words("a", "train.train_iters=100000"),
-                                    on_board("a")));
+  const Outcome killed = shell(
+      "bash",
+      text("{} {} {} >/dev/null & for i in {{1..600}}; do [ -s {}/a/metrics.jsonl ] && break; "
+           "sleep 0.1; done; sleep 0.2; kill -9 $!; wait $!",
+           WEFT_BINARY,
+           words("a", "train.train_iters=100000"),
+           on_board("a"),
+           folder_.string()));
   ASSERT_EQ(killed.code, 137) << killed.err;
   const std::size_t told = metrics("a").size();
   ASSERT_GT(told, 0u);

@@ -43,9 +43,10 @@ SearchResult search(const PlanAsk& ask, int threads = 2) {
   return search_layouts(LayoutSpace(ask), 10, threads, {});
 }
 
-// The same with fewer axes, for who searches more than once.
+// The same with fewer axes and GPUs, for who searches more than once or looks at every layout.
 PlanAsk narrow_ask() {
   PlanAsk ask = small_ask();
+  ask.start.runtime.world_size = 8;
   ask.start.model.expert_tensor_parallel_size = 1;
   ask.start.model.context_parallel_size = 1;
   ask.pinned = {"model.expert_tensor_parallel_size", "model.context_parallel_size"};
@@ -201,7 +202,7 @@ TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   const LayoutSpace space(small_ask());
   const std::vector<LayoutChoice> all = all_choices(space);
   double sum = 0, looked = 0, worst = 0;
-  for (std::size_t i = 0; i < all.size(); i += 211) {
+  for (std::size_t i = 0; i < all.size(); i += 307) {
     const config::Config config = space.writer().config_of(all[i]);
     const double ratio =
         sieve_step(config, space.hardware()).step_ms / price_step(config, space.hardware()).step_ms;
@@ -387,6 +388,7 @@ TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
 // A GPU so small that nothing fits on it, whatever runs again.
 PlanAsk tight_ask() {
   PlanAsk ask = narrow_ask();
+  ask.start.runtime.world_size = 16;
   ask.hardware.memory_gb = 8.4;
   ask.hardware.reserved_gb = 4;
   return ask;

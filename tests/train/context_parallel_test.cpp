@@ -71,7 +71,7 @@ std::vector<Sharing> cases() {
 class ContextParallel : public ::testing::TestWithParam<Sharing> {};
 
 TEST_P(ContextParallel, ReproducesTheOneRankRun) {
-  const std::int64_t steps = steps_wanted(4, 12);
+  const std::int64_t steps = few_or_many(4, 12);
   expect_equal(train_some(shared(four_heads(), GetParam()), steps),
                trained_once(four_heads(), steps));
 }

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
 TEST(DataParallel, EqualsTheOneRankRun) {
   Config config = small_config();
   config.model.share_embeddings_and_output_weights = true;
-  const std::int64_t steps = steps_wanted(4, 12);
+  const std::int64_t steps = few_or_many(4, 12);
   const Outcome one = train_some(config, steps);
   for (const LayoutCase& layout : {LayoutCase{.world = 4}, LayoutCase{.world = 4, .ep = 2}}) {
     Config many = distributed(with_layout(config, layout), Overlap::All, 3000);

@@ -36,7 +36,7 @@ std::pair<config::Config, std::string> drawn_layout(Draw& draw,
 
 int pairs_wanted() {
   const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` asks for more
-  return asked == nullptr ? 15 : std::atoi(asked);
+  return asked == nullptr ? 10 : std::atoi(asked);
 }
 
 TEST(DrawnCheckpoints, WrittenUnderOneLayoutAreReadUnderAnother) {

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Instances, ::testing::ValuesIn(cases()), [](co
 });
 
 TEST_P(Instances, EqualTheOneRankRunWithTheSameBitsWheneverTheyExchange) {
-  const std::int64_t steps = steps_wanted(4, 6);
+  const std::int64_t steps = few_or_many(4, 6);
   const Outcome& expected = trained_once(model_of(GetParam()), steps);
   const Config many = config_of(GetParam());
   const std::int64_t instances = GetParam().instances;

@@ -68,7 +68,10 @@ TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
     if (p2p != derive::overlaps_p2p(plain)) {
       expect_same_bits(expected, train_some(with_exchange(plain, p2p), kSteps));
     }
-    for (const Order& order : kOrders) {
+    // Where stages exchange in one batch, the last order stands for all.
+    const std::size_t orders =
+        p2p ? std::size(kOrders) : std::size_t(few_or_many(1, std::size(kOrders)));
+    for (const Order& order : std::span(kOrders).last(orders)) {
       SCOPED_TRACE(fmt::format("{}, overlap_p2p_comm={}", order.name, p2p));
       const config::Config config = with_exchange(with_order(plain, order), p2p);
       expect_same_bits(expected, train_some(config, kSteps));
@@ -133,10 +136,10 @@ TEST(OverlapBits, RandomDelaysGiveTheSameBits) {
   for (const BitsCase& bits : {BitsCase{.micro_batches = 4, .narrow = true},
                                BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4}}) {
     const config::Config plain = config_of(bits);
-    const std::int64_t kSteps = steps_wanted(3, 5);
+    const std::int64_t kSteps = few_or_many(3, 5);
     const Outcome expected = train_some(plain, kSteps);
     for (const Order& order : kOrders) {
-      for (const int seed : {1, 2}) {
+      for (int seed = 1; seed <= few_or_many(1, 2); ++seed) {
         SCOPED_TRACE(fmt::format("{}, pp {}, seed {}", order.name, bits.pp, seed));
         config::Config config = with_order(plain, order);
         config.fabric.jitter_us = 300;

@@ -17,7 +17,7 @@ namespace weft::train {
 namespace random_layouts_test {
 
 constexpr unsigned kSeed = 20261116;
-constexpr std::int64_t kSteps = 12;
+const std::int64_t kSteps = few_or_many(4, 12);
 constexpr int kLayouts = 18;           // and as many more as it takes to have some of everything
 constexpr double kLeastMargin = 1e-4;  // between the last expert chosen and the first that is not
 

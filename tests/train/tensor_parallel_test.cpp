@@ -12,7 +12,7 @@
 namespace weft::train {
 namespace tensor_parallel_test {
 
-const std::int64_t kSteps = steps_wanted(4, 12);
+const std::int64_t kSteps = few_or_many(4, 12);
 
 config::Config with_shared(config::Config config) {
   config.model.moe_shared_expert_intermediate_size = 20;

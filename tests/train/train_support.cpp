@@ -223,7 +223,7 @@ Outcome train_some(const config::Config& config,
   return outcome;
 }
 
-std::int64_t steps_wanted(std::int64_t few, std::int64_t many) {
+std::int64_t few_or_many(std::int64_t few, std::int64_t many) {
   return std::getenv("WEFT_MANY_STEPS") == nullptr ? few : many;
 }
 

@@ -78,10 +78,10 @@ Outcome train_some(const config::Config& config,
                    devices::DeviceKind device = devices::DeviceKind::Cpu,
                    const TakeStep& take = {});
 
-// Steps of a run that is held against another: `few`, which are beyond the steps after which memory
-// is planned anew (the first and the second), or `many`, where WEFT_MANY_STEPS is set, as in `make
-// soak`.
-std::int64_t steps_wanted(std::int64_t few, std::int64_t many);
+// Steps or cases of a test whose runs are held against each other: `few`, or `many`, where
+// WEFT_MANY_STEPS is set, as in `make soak`. Memory is planned anew after the first step and after
+// the second: of steps, 3 are the fewest that go beyond.
+std::int64_t few_or_many(std::int64_t few, std::int64_t many);
 
 // The same, trained once for all tests that hold another run against it. By the values of all keys.
 const Outcome& trained_once(const config::Config& config, std::int64_t steps);
