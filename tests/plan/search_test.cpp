@@ -44,9 +44,9 @@ SearchResult search(const PlanAsk& ask, int threads = 2) {
 }
 
 // The same with fewer axes and GPUs, for who searches more than once or looks at every layout.
-PlanAsk narrow_ask() {
+PlanAsk narrow_ask(std::int64_t gpus = 8) {
   PlanAsk ask = small_ask();
-  ask.start.runtime.world_size = 8;
+  ask.start.runtime.world_size = gpus;
   ask.start.model.expert_tensor_parallel_size = 1;
   ask.start.model.context_parallel_size = 1;
   ask.pinned = {"model.expert_tensor_parallel_size", "model.context_parallel_size"};
@@ -387,8 +387,7 @@ TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
 
 // A GPU so small that nothing fits on it, whatever runs again.
 PlanAsk tight_ask() {
-  PlanAsk ask = narrow_ask();
-  ask.start.runtime.world_size = 16;
+  PlanAsk ask = narrow_ask(16);
   ask.hardware.memory_gb = 8.4;
   ask.hardware.reserved_gb = 4;
   return ask;
