@@ -179,29 +179,31 @@ struct DryCounts {
   std::vector<std::int64_t> counts;
 };
 
-// Every layer of a dry step counts the same few choices, so that a thread keeps what it counted:
-// comparing them takes a fifth of the time.
+// So many counts. Every layer of a dry step counts the same few choices, so that a thread keeps
+// what it counted: comparing them takes a fifth of the time.
 template <typename Count>
-void count_once(std::span<std::int64_t> counts,
-                std::span<const std::int32_t> chosen,
-                const std::array<std::int64_t, 3>& options,
-                Count count) {
-  constexpr std::size_t kMost = 6;
+const std::vector<std::int64_t>& count_once(std::size_t size,
+                                            std::span<const std::int32_t> chosen,
+                                            const std::array<std::int64_t, 3>& options,
+                                            Count count) {
+  constexpr std::size_t kMost = 8;
   thread_local std::deque<DryCounts> made;
   const auto found = std::ranges::find_if(made, [&](const DryCounts& one) {
-    return one.options == options && one.counts.size() == counts.size() &&
+    return one.options == options && one.counts.size() == size &&
            std::ranges::equal(one.chosen, chosen);
   });
-  if (found != made.end()) {
-    std::ranges::copy(found->counts, counts.begin());
-    return;
-  }
-  std::ranges::fill(counts, 0);
+  if (found != made.end()) return found->counts;
+  std::vector<std::int64_t> counts(size);
   count(counts, chosen);
   if (made.size() == kMost) made.pop_front();
-  made.push_back({.chosen = {chosen.begin(), chosen.end()},
-                  .options = options,
-                  .counts = {counts.begin(), counts.end()}});
+  made.push_back(
+      {.chosen = {chosen.begin(), chosen.end()}, .options = options, .counts = std::move(counts)});
+  return made.back().counts;
+}
+
+template <typename T>
+std::span<T> numbers_of(Stream& stream, const Tensor& x) {
+  return {data<T>(stream, x), static_cast<std::size_t>(x.elements())};
 }
 
 // Of the sorts, the counts alone. What came from peers is no choice, and is counted as it may be.
@@ -213,20 +215,40 @@ void count_by_expert(Stream& stream,
                      Tensor experts_Tk,
                      std::int64_t first,
                      Room) {
-  const std::span counts(data<std::int64_t>(stream, counts_E),
-                         static_cast<std::size_t>(counts_E.elements()));
-  const std::span chosen(data<const std::int32_t>(stream, experts_Tk),
-                         static_cast<std::size_t>(experts_Tk.elements()));
+  const auto counts = numbers_of<std::int64_t>(stream, counts_E);
+  const auto chosen = numbers_of<const std::int32_t>(stream, experts_Tk);
   enqueue(stream, "count_by_expert", WorkClass::Memory, [=](Workers&) {
-    count_once(counts, chosen, {first, 0, 0}, [first](auto of, auto all) {
+    const auto count = [first](std::span<std::int64_t> of, std::span<const std::int32_t> all) {
       for (const std::int32_t expert : all) {
         const std::int64_t own = expert - first;
         if (expert >= 0 && own >= 0 && own < std::ssize(of)) {
           ++of[static_cast<std::size_t>(own)];
         }
       }
-    });
+    };
+    std::ranges::copy(count_once(counts.size(), chosen, {first, 0, 0}, count), counts.begin());
   });
+}
+
+// Tokens that chose from each group, then the choices of each.
+const std::vector<std::int64_t>& group_counts(std::size_t count,
+                                              std::span<const std::int32_t> chosen,
+                                              std::int64_t k,
+                                              const ExpertGroups& groups) {
+  const auto walk = [&](std::span<std::int64_t> of, std::span<const std::int32_t> all) {
+    std::int64_t last = -1;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (static_cast<std::int64_t>(i) % k == 0) last = -1;
+      const std::int64_t expert = all[i] - groups.first;
+      const std::int64_t group = expert / groups.width;
+      if (expert < 0 || group >= static_cast<std::int64_t>(count)) continue;
+      const auto at = static_cast<std::size_t>(group);
+      if (group != last) ++of[at];
+      ++of[count + at];
+      last = group;
+    }
+  };
+  return count_once(2 * count, chosen, {groups.first, groups.width, k}, walk);
 }
 
 void count_tokens_by_group(Stream& stream,
@@ -236,23 +258,26 @@ void count_tokens_by_group(Stream& stream,
                            Tensor counts_G,
                            Tensor experts_Tk,
                            const ExpertGroups& groups) {
-  const std::span counts(data<std::int64_t>(stream, counts_G),
-                         static_cast<std::size_t>(counts_G.elements()));
-  const std::span chosen(data<const std::int32_t>(stream, experts_Tk),
-                         static_cast<std::size_t>(experts_Tk.elements()));
-  const std::int64_t k = experts_Tk.dim(1);
-  enqueue(stream, "count_tokens_by_group", WorkClass::Memory, [=](Workers&) {
-    count_once(counts, chosen, {groups.first, groups.width, k}, [&](auto of, auto all) {
-      std::int64_t last = -1;
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (static_cast<std::int64_t>(i) % k == 0) last = -1;
-        const std::int64_t expert = all[i] - groups.first;
-        const std::int64_t group = expert / groups.width;
-        if (expert < 0 || group >= std::ssize(of) || group == last) continue;
-        ++of[static_cast<std::size_t>(group)];
-        last = group;
-      }
-    });
+  const auto counts = numbers_of<std::int64_t>(stream, counts_G);
+  const auto chosen = numbers_of<const std::int32_t>(stream, experts_Tk);
+  enqueue(stream, "count_tokens_by_group", WorkClass::Memory, [=, k = experts_Tk.dim(1)](Workers&) {
+    const auto& both = group_counts(counts.size(), chosen, k, groups);
+    std::copy_n(both.begin(), counts.size(), counts.begin());
+  });
+}
+
+void dry_count_by_group(Stream& stream,
+                        Tensor rows_G,
+                        Tensor choices_G,
+                        Tensor experts_Tk,
+                        const ExpertGroups& groups) {
+  const auto rows = numbers_of<std::int64_t>(stream, rows_G);
+  const auto choices = numbers_of<std::int64_t>(stream, choices_G);
+  const auto chosen = numbers_of<const std::int32_t>(stream, experts_Tk);
+  enqueue(stream, "count_by_group", WorkClass::Memory, [=, k = experts_Tk.dim(1)](Workers&) {
+    const auto& both = group_counts(rows.size(), chosen, k, groups);
+    std::copy_n(both.begin(), rows.size(), rows.begin());
+    std::copy_n(both.begin() + std::ssize(rows), choices.size(), choices.begin());
   });
 }
 
@@ -279,7 +304,7 @@ Operations make_dry_operations() {
   table.choose_shards = shards_of_experts;
   table.sort_by_expert = count_by_expert;
   table.sort_by_group = count_tokens_by_group;
-  table.count_by_group = count_by_group;
+  table.count_by_group = dry_count_by_group;
   table.seal_counts = seal_counts;
   table.open_counts = open_counts;
   table.plan_hops = plan_hops;

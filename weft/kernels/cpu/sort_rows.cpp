@@ -74,6 +74,11 @@ void sort_slots(const ByExpert& s, const Faults& faults) {
   }
 }
 
+// A division of 32 bits takes a fraction of one of 64. Below zero: of no meaning.
+std::int64_t group_of(std::int64_t offset, std::int64_t width) {
+  return static_cast<std::uint32_t>(offset) / static_cast<std::uint32_t>(width);
+}
+
 // Calls found(token, group) for each group a token chose from, and chosen(token, slot, group) for
 // each of its choices there. False where a token's choices do not ascend through the groups, or
 // where found says so.
@@ -90,7 +95,7 @@ bool walk_groups(const Choices& choices,
       const std::int64_t expert = choices.expert[t * choices.k + j];
       if (expert < 0) continue;
       const std::int64_t offset = expert - groups.first;
-      const std::int64_t group = offset / groups.width;
+      const std::int64_t group = group_of(offset, groups.width);
       if (offset < 0 || group >= count || group < last) {
         faults.raise(FaultCode::ChoiceOutOfOrder,
                      {t, expert, last, count, groups.width, groups.first});
