@@ -212,6 +212,18 @@ TEST(CheckCommand, ExplainsARule) {
   EXPECT_EQ(story.code, 0);
   EXPECT_TRUE(contains(story.out, "expert_tensor_parallel_size"));
   EXPECT_EQ(weft("check --explain nosuch").code, 2);
+  for (const char* more : {"tiny --explain B3", "--explain B3 --memory", "--markdown --schedule"}) {
+    const Outcome refused = weft(std::string("check ") + more);
+    EXPECT_EQ(refused.code, 2) << more;
+    EXPECT_TRUE(contains(refused.err, "looks at no run")) << refused.err;
+  }
+}
+
+TEST(CheckCommand, AChangedWordIsTheOneThatHolds) {
+  const Outcome outcome = weft("check tiny model.sequence_parallel=false --sequence-parallel");
+  EXPECT_TRUE(
+      contains(outcome.out, "--sequence-parallel true was asked for, and B2 makes it false"))
+      << outcome.out;
 }
 
 TEST(CheckCommand, TextSaysWhatWasDecided) {

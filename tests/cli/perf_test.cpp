@@ -254,7 +254,18 @@ TEST_F(Perf, StoredFilesThatAreNoResultsAreRefusedBeforeAnythingRuns) {
     EXPECT_FALSE(outcome.err.empty());
   }
   EXPECT_EQ(weft(kTiny + "--against /nonexistent.json" + out("never")).code, 2);
+  const Outcome cut = weft(kTiny + against("{\"format\":") + out("never"));
+  EXPECT_NE(cut.err.find("give the result.json of an earlier weft perf"), std::string::npos)
+      << cut.err;
   EXPECT_FALSE(fs::exists(folder_ / "never"));
+}
+
+TEST_F(Perf, TheFlagsAreListedAsJsonToo) {
+  const Json flags = Json::parse(weft("perf --flags --json").out).at("flags");
+  const auto is_of_tensors = [](const Json& flag) { return flag.at("brief") == "-tp"; };
+  const auto found = std::ranges::find_if(flags, is_of_tensors);
+  ASSERT_NE(found, flags.end());
+  EXPECT_EQ(found->at("name"), "--tensor_model_parallel_size");
 }
 
 TEST_F(Perf, EveryRefusedValueIsNamedBeforeAnythingRuns) {

@@ -181,6 +181,12 @@ TEST(PlanSearch, AModelThatFitsNowhereSaysByHowMuchAndWhatHelps) {
   EXPECT_NE(outcome.out.find("What would make it fit"), std::string::npos) << outcome.out;
 }
 
+TEST(PlanSearch, AHuggingFaceFolderIsAModel) {
+  const Outcome outcome = weft(
+      "plan " WEFT_SOURCE_DIR "/tests/golden/qwen3_moe_tiny --gpus=2 --gpu=H100 --gbs=8 tp=1 cp=1");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST(PlanSearch, WrongQuestionsAreRefused) {
   for (const char* words : {"plan",
                             "plan deepseek_v3",

@@ -206,6 +206,13 @@ TEST_F(Schedule, CostsComeFromAFile) {
   EXPECT_EQ(one.code, 2);
   EXPECT_TRUE(contains(one.err, "no cost for 0F.attention")) << one.err;
   EXPECT_EQ(weft("schedule tiny --costs " + path("gone.json")).code, 2);
+  for (const char* given : {"--costs ", "--calibration "}) {
+    for (const char* nominal : {" --flops 1e12", " --gbps 1"}) {
+      const Outcome both = weft("schedule tiny " + (given + path("one.json")) + nominal);
+      EXPECT_EQ(both.code, 2) << given << nominal;
+      EXPECT_TRUE(contains(both.err, given)) << both.err;
+    }
+  }
 }
 
 TEST_F(Schedule, WhatIsNotBuiltIsLeftOutAndSaid) {

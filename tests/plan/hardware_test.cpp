@@ -156,6 +156,18 @@ TEST(Hardware, AnUnknownGpuListsTheKnownOnes) {
   }
 }
 
+TEST(Hardware, NamesAreKnownInAnyLettersAndAFolderWithoutFilesIsNamed) {
+  EXPECT_EQ(find_hardware(kFolder, "H100").name, find_hardware(kFolder, "h100").name);
+  try {
+    find_hardware("/nowhere", "h100");
+    FAIL() << "found";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("'/nowhere', which WEFT_HARDWARE sets"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Hardware, ACalibrationIsToldFromAHardwareFile) {
   const fs::path file = fs::temp_directory_path() / base::text("weft_here_{}.json", getpid());
   base::write_whole(file, "{\"rates\": {}}\n");

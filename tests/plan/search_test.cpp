@@ -7,6 +7,7 @@
 
 #include "weft/derive/pipeline.h"
 #include "weft/plan/sensitivity.h"
+#include "weft/plan/time_text.h"
 #include "weft/plan/ways_to_fit.h"
 #include "weft/rules/validate.h"
 
@@ -365,8 +366,13 @@ TEST(PlanVerdicts, SayWhatTheirNumbersSay) {
   ask.start.model.expert_model_parallel_size = 16;
   ask.pinned = {"model.expert_model_parallel_size"};
   const LayoutSpace space(ask);
-  const std::vector<PlanVerdict> verdicts = plan_verdicts(space, search(ask));
+  const SearchResult result = search(ask);
+  const std::vector<PlanVerdict> verdicts = plan_verdicts(space, result);
   ASSERT_GE(verdicts.size(), 3u);
+  const PricedLayout& best = result.ranked.front();
+  ASSERT_NE(best.choice.order, StepOrder::Plain);
+  EXPECT_TRUE(verdicts[0].because.starts_with(time_text(best.price.step_ms) + " with it"))
+      << verdicts[0].because;
   for (const PlanVerdict& verdict : verdicts) EXPECT_EQ(verdict.pays, verdict.gain > kTie);
   EXPECT_FALSE(verdicts[2].pays) << "whole layers again where everything fits";
 }

@@ -117,12 +117,27 @@ TEST_F(ScheduleFiles, AnOrderOfAnotherStepIsNamedAsThat) {
   schedule::write_orders(folder_, plans_of(plain_config()));
   const fs::path file = schedule::file_of(folder_, 0);
   std::string text = base::read_text(file);
-  const std::string line = "compute  0W0.route\n", other = "compute  0W9.route\n";
+  const std::string line = "compute  0W0.route\n", other = "compute  0R0.route\n";
   base::write_whole(file, text.replace(text.find(line), line.size(), other));
   const std::string refused = refusal();
-  EXPECT_NE(refused.find("written for another step: it has 0W9.route, and this run has 0W0.route"),
+  EXPECT_NE(refused.find("written for another step: it has 0R0.route, and this run has 0W0.route"),
             std::string::npos)
       << refused;
+}
+
+TEST_F(ScheduleFiles, AnOrderOfMoreMicroBatchesOrLayersIsNamedAsThat) {
+  config::Config more = plain_config();
+  more.train.global_batch_size *= 2;
+  schedule::write_orders(folder_, plans_of(more));
+  std::string refused = refusal();
+  EXPECT_NE(refused.find("another step: it has 8 micro-batches, and this run has 4"),
+            std::string::npos)
+      << refused;
+  more = plain_config();
+  more.model.num_layers /= 2;
+  schedule::write_orders(folder_, plans_of(more));
+  refused = refusal();
+  EXPECT_NE(refused.find("another step: its last layer is "), std::string::npos) << refused;
 }
 
 TEST_F(ScheduleFiles, SwappedNodesAreRefused) {

@@ -25,10 +25,29 @@ TEST(Pasted, TheStartOfAnotherProgramIsLeftOut) {
                             "python run_script.py ",
                             "python3 -u ./run_script.py ",
                             "/usr/bin/python3 -m torch.distributed.run run_script.py ",
-                            "torchrun --nproc_per_node 8 run_script.py ",
-                            "CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc_per_node=8 train.py ",
+                            "torchrun --nproc_per_node gpu run_script.py ",
+                            "CUDA_DEVICE_MAX_CONNECTIONS=1 srun -N 2 train.py ",
                             "scripts/performance/run_script.py "}) {
     EXPECT_EQ(meant(start + std::string("-mr qwen3_30b_a3b world=8")), rest) << start;
+  }
+}
+
+TEST(Pasted, HowManyProcessesAStartAsksForIsHowManyRanksThereAre) {
+  const Typed eight{"world=8", "-m", "qwen"};
+  for (const char* start : {"torchrun --nproc_per_node 8 run_script.py ",
+                            "CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun --nproc-per-node=8 train.py ",
+                            "torchrun --nnodes 2 --nproc-per-node=4 train.py ",
+                            "python3 -m torch.distributed.run --nproc-per-node 8 train.py ",
+                            "srun -N 4 --ntasks-per-node=2 python train.py ",
+                            "srun --ntasks=8 python train.py ",
+                            "/usr/bin/mpirun -np 8 python3 pretrain_gpt.py "}) {
+    EXPECT_EQ(meant(start + std::string("-m qwen")), eight) << start;
+  }
+  EXPECT_EQ(meant_words(base::split("-tp 2 torchrun --nproc_per_node 8 x.py -m qwen", ' ')).places,
+            (std::vector<int>{1, 2, 4, 7, 8}));
+  for (const char* number : {"0", "1e12", "2.5", "many"}) {
+    const std::string line = base::text("torchrun --nproc-per-node {} x.py -m qwen", number);
+    EXPECT_EQ(meant(line), (Typed{"-m", "qwen"})) << number;
   }
 }
 

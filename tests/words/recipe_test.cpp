@@ -135,6 +135,12 @@ TEST_F(RecipeFile, ARelativeDataPathIsAlsoLookedForBesideTheRecipesFolder) {
   EXPECT_EQ(path("weft_absent"), "weft_absent");
   EXPECT_EQ(path("."), ".") << "the current folder comes first";
   EXPECT_EQ(path("weft_texts", {"dataset.path=weft_tokens"}), "weft_tokens");
+  // So is one that a recipe has from the recipe it extends, elsewhere.
+  path("weft_texts");
+  fs::create_directories(folder_ / "own/mine");
+  base::write_whole(folder_ / "own/mine/one.yaml", "extends: some\n");
+  EXPECT_EQ(load_config(folder_ / "own/mine/one.yaml", folder_ / "recipes").dataset.path,
+            (folder_ / "weft_texts").string());
 }
 
 TEST_F(RecipeFile, OfTwoNamesOfAKeyItsOwnWinsInWhateverOrderTheSectionsStand) {

@@ -222,7 +222,8 @@ TEST(Words, TheValueOfAFlagThatIsRefusedIsNoSecondRecipe) {
                              Typed{"tiny", "--swiglu", "true"},
                              Typed{"tiny", "--moe-extended-tp"},
                              Typed{"tiny", "--lr-warmup-samples", "10"},
-                             Typed{"tiny", "--vary", "train.micro_batch_size=1,2"}}) {
+                             Typed{"tiny", "--vary", "train.micro_batch_size=1,2"},
+                             Typed{"tiny", "--nosuch-sizes", "2", "2", "100"}}) {
     const auto all = complaints(words);
     ASSERT_EQ(all.size(), 1u) << words[1];
     EXPECT_EQ(all[0].find("two recipes"), std::string::npos) << all[0];

@@ -56,12 +56,14 @@ namespace {
 std::optional<config::Finding> changed_word(const words::Resolution& run,
                                             const rules::Verdict& verdict,
                                             const config::Finding& set) {
-  const auto word = std::ranges::find(run.set_keys, set.key, &words::Ledger::SetKey::key);
+  // The later of two words wins.
+  const auto words = std::views::reverse(run.set_keys);
+  const auto word = std::ranges::find(words, set.key, &words::Ledger::SetKey::key);
   const bool said = std::ranges::any_of(verdict.warnings, [&](const config::Finding& warning) {
     return warning.id == set.id && warning.key == set.key;
   });
   // Who typed null asked for the automatic value.
-  if (word == run.set_keys.end() || said || set.from.is_null()) return std::nullopt;
+  if (word == words.end() || said || set.from.is_null()) return std::nullopt;
   config::Finding warning = set;
   warning.message = base::text("{} was asked for, and {} makes it {}: {}",
                                word->typed,

@@ -119,7 +119,19 @@ CheckReport check(const CheckOptions& options) {
   return report;
 }
 
+// What prints a page looks at no run.
+void require_alone(const CheckOptions& options) {
+  const bool explains = !options.explain.empty();
+  if (!explains && !options.markdown) return;
+  const bool looks = !options.run.words.empty() || options.wish != ScheduleWish::None ||
+                     options.memory == MemoryWish::Predict;
+  if (!looks && !(explains && options.markdown)) return;
+  throw base::ConfigError(base::text("{} looks at no run: leave out everything but it and --json",
+                                     explains ? "--explain ID" : "--markdown"));
+}
+
 int run_check(const CheckOptions& options) {
+  require_alone(options);
   const bool json = options.run.format == Format::Json;
   if (options.markdown) {
     json ? print_json({{"markdown", rules::markdown_rules()}})

@@ -59,7 +59,7 @@ int list_variants(const words::HarnessSelection& chosen) {
 
 int run_perf(const PerfOptions& options) {
   if (options.list_flags) {
-    print_text(flags_text());
+    options.run.format == Format::Json ? print_json(flags_json()) : print_text(flags_text());
     return kGood;
   }
   if (under_launcher()) {

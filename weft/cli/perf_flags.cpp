@@ -61,6 +61,19 @@ std::string flags_text() {
   return all;
 }
 
+base::Json flags_json() {
+  base::Json flags = base::Json::array();
+  for (const HarnessFlag& flag : words::harness_flags()) {
+    flags.push_back({{"name", text("--{}", flag.name)},
+                     {"brief", nullptr},
+                     {"takes", words::takes_text(flag)},
+                     {"means", std::string(flag.meaning)},
+                     {"does", does_text(flag)}});
+    if (!flag.brief.empty()) flags.back()["brief"] = text("-{}", flag.brief);
+  }
+  return {{"flags", std::move(flags)}};
+}
+
 std::string measuring_flags_text() {
   std::string all;
   for (const char* dashed : kMeasuring) {

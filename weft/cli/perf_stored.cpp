@@ -101,7 +101,15 @@ void check_format(const StrictJson& json, const std::string& file) {
 
 StoredResult read_stored(const fs::path& path) {
   const std::string file = path.string();
-  const StrictJson json = checkpoint::parse_object(content_of(path), file);
+  const std::string content = content_of(path);
+  const StrictJson json = [&] {
+    try {
+      return checkpoint::parse_object(content, file);
+    } catch (const base::ConfigError& error) {
+      throw base::ConfigError(
+          text("--against {}: give the result.json of an earlier weft perf", error.what()));
+    }
+  }();
   check_format(json, file);
   StoredResult stored;
   for (const auto& [key, value] : object(json, "machine", file).items()) {

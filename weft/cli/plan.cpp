@@ -30,7 +30,7 @@ void add_plan(CLI::App& program, Action& chosen) {
   command->footer(
       command->get_footer() +
       "\nA search takes the name of a recipe or a model, the path of a recipe, or that of a\n"
-      "Hugging Face config.json; keys after it are kept in every layout.\n"
+      "Hugging Face config.json or its folder; keys after it are kept in every layout.\n"
       "Exit code: 0 done, 1 where the model fits in no layout, or the run of --simulate does not\n"
       "fit, 2 where the question is wrong.");
   const std::vector<CLI::Option*> of_search = add_search_options(*command, options->search);

@@ -67,7 +67,10 @@ PlanModel from_huggingface(const fs::path& file) {
 
 PlanModel find_plan_model(const std::string& word) {
   const fs::path folder = recipes_folder();
+  std::error_code ignored;
   if (word.ends_with(".json")) return from_huggingface(word);
+  const fs::path inside = fs::path(word) / "config.json";
+  if (fs::is_regular_file(inside, ignored)) return from_huggingface(inside);
   if (word.find('/') != std::string::npos || word.ends_with(".yaml")) {
     words::Recipe recipe = words::load_recipe(words::find_recipe(folder, word).file, folder);
     return {.name = recipe.name, .config = without_layout(std::move(recipe))};
@@ -82,7 +85,7 @@ PlanModel named_model(const std::string& word) {
   if (name.empty()) {
     throw base::ConfigError(
         text("unknown model '{}': known are {}; or give the path of a recipe "
-             "or of a Hugging Face config.json",
+             "or of a Hugging Face config.json or its folder",
              base::shown(word),
              fmt::join(model_names(), ", ")));
   }

@@ -310,24 +310,28 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
           ->check(CLI::ExistingFile);
-  command
-      .add_option("--calibration",
-                  options.calibration,
-                  "file of `weft calibrate`: costs by what this machine was measured to take; with "
-                  "--costs, only waits and how compute slows down beside communication")
-      ->check(CLI::ExistingFile);
+  CLI::Option* calibration =
+      command
+          .add_option(
+              "--calibration",
+              options.calibration,
+              "file of `weft calibrate`: costs by what this machine was measured to take; with "
+              "--costs, only waits and how compute slows down beside communication")
+          ->check(CLI::ExistingFile);
   within(1e6,
          1e21,
          command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))
       ->capture_default_str()
-      ->excludes(costs);
+      ->excludes(costs)
+      ->excludes(calibration);
   within(1e-6,
          1e6,
          command.add_option("--gbps",
                             options.gb_per_second,
                             "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none"))
       ->capture_default_str()
-      ->excludes(costs);
+      ->excludes(costs)
+      ->excludes(calibration);
 }
 
 void add_improve_options(CLI::App& command, ScheduleOptions& options) {

@@ -169,7 +169,7 @@ std::string improvement_text(const ScheduleReport& report) {
         base::text("  none is shorter than the given one, {:.4g} ms\n", found.given_seconds * 1e3);
   }
   if (found.over_limit > 0) {
-    text += base::text("  {} would have been shorter but keep more than {}: --memory-limit\n",
+    text += base::text("  {} would have been shorter but would keep more than {}: --memory-limit\n",
                        base::counted(found.over_limit, "order"),
                        bytes(found.limit_bytes));
   }

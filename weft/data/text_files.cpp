@@ -33,7 +33,10 @@ std::vector<fs::path> list_text_files(const fs::path& path,
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::regular) return {path};
   if (status.type() == fs::file_type::not_found) {
-    throw base::ConfigError(text("dataset.path='{}' does not exist", path.string()));
+    throw base::ConfigError(
+        text("dataset.path='{}' does not exist: give the path of a file or folder of text, as it "
+             "is seen from the current folder or from that beside the recipes",
+             path.string()));
   }
   if (status.type() != fs::file_type::directory) {
     throw base::ConfigError(

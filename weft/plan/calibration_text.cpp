@@ -79,23 +79,24 @@ Of read(const base::Json& json,
 }  // namespace
 
 std::string describe(const MachineRates& rates) {
-  const auto per_second = [](double seconds, double unit) {
-    return seconds > 0 ? base::text("{:.4g}", 1 / seconds / unit) : std::string("no limit seen");
+  const auto per_second = [](double seconds, double unit, const char* name) {
+    if (seconds <= 0) return std::string("without a limit that was seen");
+    return base::text("{:.4g} {}", 1 / seconds / unit, name);
   };
   return base::text(
-      "products {} GFLOP/s, weights {} GB/s, attention {} and {} GFLOP/s, memory {} GB/s, links {} "
-      "GB/s\na product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
+      "products {}, weights {}, attention {} forward and {} backward, memory {}, links {}\na "
+      "product of any size {:.2f} us, of another operation {:.2f} us, of an exchange "
       "{:.2f} "
       "us; a wait between lanes {:.2f} us, a turn on a core that ranks share {:.2f} us; compute "
       "beside communication "
       "+{:.1f} %, communication "
       "beside compute +{:.1f} %\n",
-      per_second(rates.product_flop, 1e9),
-      per_second(rates.weight_byte, 1e9),
-      per_second(rates.attention_forward_flop, 1e9),
-      per_second(rates.attention_backward_flop, 1e9),
-      per_second(rates.memory_byte, 1e9),
-      per_second(rates.link_byte, 1e9),
+      per_second(rates.product_flop, 1e9, "GFLOP/s"),
+      per_second(rates.weight_byte, 1e9, "GB/s"),
+      per_second(rates.attention_forward_flop, 1e9, "GFLOP/s"),
+      per_second(rates.attention_backward_flop, 1e9, "GFLOP/s"),
+      per_second(rates.memory_byte, 1e9, "GB/s"),
+      per_second(rates.link_byte, 1e9, "GB/s"),
       rates.product * 1e6,
       rates.memory_call * 1e6,
       rates.link_call * 1e6,

@@ -1,6 +1,7 @@
 #include "weft/plan/hardware.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -282,12 +283,23 @@ Hardware find_hardware(const fs::path& folder, const std::string& word) {
   std::error_code ignored;
   const bool is_path = word.find('/') != std::string::npos || word.ends_with(".yaml") ||
                        (word.find('.') != std::string::npos && fs::is_regular_file(word, ignored));
-  const fs::path file = is_path ? fs::path(word) : folder / (word + ".yaml");
+  // The names of GPUs are known in any letters, as those of hardware.gpu are.
+  std::string name = word;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const fs::path file = is_path ? fs::path(word) : folder / (name + ".yaml");
   if (!fs::is_regular_file(file, ignored)) {
+    const std::vector<std::string> known = known_hardware(folder);
+    if (known.empty()) {
+      throw base::ConfigError(text(
+          "no hardware file of '{}', nor any other in '{}', which WEFT_HARDWARE sets: give the "
+          "path of a file",
+          base::shown(word),
+          base::shown(folder.string())));
+    }
     throw base::ConfigError(
         text("no hardware file of '{}': known GPUs are {}; or give the path of a file",
              base::shown(word),
-             fmt::join(known_hardware(folder), ", ")));
+             fmt::join(known, ", ")));
   }
   const std::string content = base::read_text(file, kLargestHardwareFile);
   if (base::trim(content).starts_with('{')) {

@@ -1,6 +1,7 @@
 // What the best layout and those beside it say of overlap, delayed weight gradients, full
 // recomputation and offloading.
 #include <algorithm>
+#include <set>
 
 #include "weft/base/text.h"
 #include "weft/plan/sensitivity.h"
@@ -29,23 +30,43 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   return layout;
 }
 
-// The same layout in an order, with the least recomputation that fits, and with graphs as it has
-// them where the order allows that.
+// A layout of the search with its memory by the formula, as those beside it have it.
+PricedLayout by_formula(const LayoutSpace& space, PricedLayout layout) {
+  layout.price.memory = price_memory(space.writer().config_of(layout.choice),
+                                     space.hardware(),
+                                     space.routing(),
+                                     space.book());
+  return layout;
+}
+
+std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
+                                   const std::optional<PricedLayout>& b) {
+  if (!a || !b) return a ? a : b;
+  return b->price.step_ms < a->price.step_ms ? b : a;
+}
+
+// The best layout in another order, at its fastest: with and without graphs, each with as little
+// recomputation as fits, and with those of the best.
 std::optional<PricedLayout> in_order(const LayoutSpace& space,
-                                     LayoutChoice choice,
+                                     const PricedLayout& best,
                                      StepOrder order) {
+  if (order == best.choice.order) return by_formula(space, best);
+  LayoutChoice choice = best.choice;
   choice.order = order;
+  std::optional<PricedLayout> fastest = priced_beside(space, choice);
+  std::set<Graphs> priced;
   for (choice.recompute = 0; choice.recompute < space.writer().ladder().size();
        ++choice.recompute) {
-    const std::vector<Graphs> graphs = space.graphs_of(choice.recompute);
-    const bool has = std::ranges::find(graphs, choice.graphs) != graphs.end();
-    for (const Graphs each : has ? std::vector{choice.graphs, graphs.back()} : graphs) {
-      LayoutChoice other = choice;
-      other.graphs = each;
-      if (auto layout = priced_beside(space, other)) return layout;
+    for (const Graphs graphs : space.graphs_of(choice.recompute)) {
+      if (priced.contains(graphs)) continue;
+      choice.graphs = graphs;
+      const std::optional<PricedLayout> layout = priced_beside(space, choice);
+      if (!layout) continue;
+      priced.insert(graphs);
+      fastest = faster(fastest, layout);
     }
   }
-  return std::nullopt;
+  return fastest;
 }
 
 double gain_of(const PricedLayout& with, const PricedLayout& without) {
@@ -57,12 +78,6 @@ std::string memory_change(const PricedLayout& with, const PricedLayout& without)
   const double more = with.price.memory.total() - without.price.memory.total();
   if (std::abs(more) < kSame) return "as much memory";
   return text("{:.1f} GB {}", std::abs(more) / kPlanGb, more >= 0 ? "more" : "less");
-}
-
-std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
-                                   const std::optional<PricedLayout>& b) {
-  if (!a || !b) return a ? a : b;
-  return b->price.step_ms < a->price.step_ms ? b : a;
 }
 
 // Words about layouts, each told by what differs from the best.
@@ -146,7 +161,7 @@ std::optional<PlanVerdict> mode_verdict(const ModeAsked& asked, const VerdictTex
 std::optional<PlanVerdict> overlap_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
                                            const VerdictText& words) {
-  const LayoutChoice& best = search.ranked.front().choice;
+  const PricedLayout& best = search.ranked.front();
   const auto& anywhere = search.best_of_order;
   return mode_verdict({.question = "Does expert-parallel overlap pay here?",
                        .with = faster(in_order(space, best, StepOrder::Merged),
@@ -160,7 +175,7 @@ std::optional<PlanVerdict> overlap_verdict(const LayoutSpace& space,
 std::optional<PlanVerdict> delayed_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
                                            const VerdictText& words) {
-  const LayoutChoice& best = search.ranked.front().choice;
+  const PricedLayout& best = search.ranked.front();
   return mode_verdict({.question = "Do delayed weight gradients pay on top of it?",
                        .with = in_order(space, best, StepOrder::MergedDelayed),
                        .without = in_order(space, best, StepOrder::Merged),
@@ -186,14 +201,9 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
   if (ladder[best.choice.recompute].is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
-    PricedLayout formula = best;
-    formula.price.memory = price_memory(space.writer().config_of(best.choice),
-                                        space.hardware(),
-                                        space.routing(),
-                                        space.book());
     because += text(" In the best layout itself: {}, with {}.",
                     time_text(same->price.step_ms),
-                    memory_change(*same, formula));
+                    memory_change(*same, by_formula(space, best)));
   }
   return PlanVerdict{.question = "Does recomputation of whole layers pay?",
                      .pays = gain > kTie || gain == 0,

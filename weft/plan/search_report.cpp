@@ -186,8 +186,9 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
 
 std::string searched_text(const PlanReport& report) {
   const SearchResult& search = report.search;
-  std::string all = text("{} are possible, of which {} fit with nothing on the host",
+  std::string all = text("{} {} possible, of which {} fit with nothing on the host",
                          base::counted(search.shapes, "shape"),
+                         search.shapes == 1 ? "is" : "are",
                          search.fitting);
   if (search.offloading > 0) {
     all += text("; of those worth trying with something there, {} fit", search.offloading);

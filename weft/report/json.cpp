@@ -117,16 +117,22 @@ Json to_json(const Report& report) {
             {"traced_steps", report.traced_steps},
             {"micro_batches", nullptr},
             {"longest_rank", nullptr},
-            {"wall", report.wall},
-            {"walls", walls_json(report.walls)},
-            {"exposed", exposed_json(report.exposure)},
-            {"exposed_total", trace::to_json(report.exposure.total)},
+            {"wall", nullptr},
+            {"walls", nullptr},
+            {"exposed", nullptr},
+            {"exposed_total", nullptr},
             {"ranks", std::move(ranks)},
             {"memory", nullptr},
             {"loads", std::move(loads)},
             {"comparison", nullptr},
             {"next", std::move(next)},
             {"notes", report.notes}};
+  if (!report.wall.empty()) json["wall"] = report.wall;
+  if (report.traced_steps > 0) {
+    json["walls"] = walls_json(report.walls);
+    json["exposed"] = exposed_json(report.exposure);
+    json["exposed_total"] = trace::to_json(report.exposure.total);
+  }
   if (report.steps) json["steps"] = steps_json(*report.steps);
   if (report.shortened.micro_batches > 0) {
     json["micro_batches"] = {{"shown", report.shortened.shown},

@@ -22,7 +22,7 @@ std::string human(std::size_t bytes) { return base::human_bytes(static_cast<doub
 std::string heading(const Report& report) {
   std::string all = text("{} {}", report.kind, base::shown(report.name));
   if (report.steps) {
-    all += text("\n{}: median {:.4g} ms, {:.4g} tokens/s, {:.3g} TFLOP/s a rank",
+    all += text("\n{}: median {:.4g} ms, {:.0f} tokens/s, {:.3g} TFLOP/s a rank",
                 base::counted(report.steps->steps, "step"),
                 report.steps->median_ms,
                 report.steps->tokens_per_second,

@@ -32,27 +32,56 @@ std::vector<std::string> shortened(std::vector<std::string> complaints) {
   if (complaints.size() <= kMostComplaints) return complaints;
   const std::size_t more = complaints.size() - kMostComplaints;
   complaints.resize(kMostComplaints);
-  complaints.push_back(base::text("... and {} more", more));
+  complaints.back() += base::text(" ... and {} more like these", more);
   return complaints;
 }
 
-// Of an order with nodes that this step has not, and without some that it has.
+// Micro-batches and layers of an order.
+struct Extent {
+  int micro_batches = 0, layers = 0;
+
+  void take(const Node& node) {
+    micro_batches = std::max(micro_batches, node.micro_batch + 1);
+    layers = std::max(layers, node.layer + 1);
+  }
+};
+
+// Of an order of other micro-batches or layers; with nodes that this step has not, and without some
+// that it has.
 std::optional<std::string> written_for_another(const RankPlan& plan) {
   const std::vector<Node> wanted =
       all_nodes(plan.anatomy, plan.shape.micro_batches, StepKind::Training);
   NodeIndex expected, found;
-  for (const Node& node : wanted) expected.add(node, 0);
-  for (const Entry& entry : plan.training.entries) found.add(entry.node, 0);
-  const auto is_foreign = [&](const Entry& entry) { return !expected.contains(entry.node); };
-  const auto is_missing = [&](const Node& node) { return !found.contains(node); };
-  const auto foreign = std::ranges::find_if(plan.training.entries, is_foreign);
-  const auto missing = std::ranges::find_if(wanted, is_missing);
-  if (foreign == plan.training.entries.end() || missing == wanted.end()) return std::nullopt;
+  Extent own, others;
+  for (const Node& node : wanted) {
+    expected.add(node, 0);
+    own.take(node);
+  }
+  for (const Entry& entry : plan.training.entries) {
+    found.add(entry.node, 0);
+    others.take(entry.node);
+  }
+  std::string difference;
+  if (others.micro_batches != own.micro_batches) {
+    difference = base::text("it has {}, and this run has {}",
+                            base::counted(others.micro_batches, "micro-batch"),
+                            own.micro_batches);
+  } else if (others.layers != own.layers) {
+    difference =
+        base::text("its last layer is {}, and this run's is {}", others.layers - 1, own.layers - 1);
+  } else {
+    const auto is_foreign = [&](const Entry& entry) { return !expected.contains(entry.node); };
+    const auto is_missing = [&](const Node& node) { return !found.contains(node); };
+    const auto foreign = std::ranges::find_if(plan.training.entries, is_foreign);
+    const auto missing = std::ranges::find_if(wanted, is_missing);
+    if (foreign == plan.training.entries.end() || missing == wanted.end()) return std::nullopt;
+    difference =
+        base::text("it has {}, and this run has {}", print(foreign->node), print(*missing));
+  }
   return base::text(
-      "it was written for another step: it has {}, and this run has {}; write it again by `weft "
-      "schedule --write` with the keys of this run",
-      print(foreign->node),
-      print(*missing));
+      "it was written for another step: {}; write it again by `weft schedule --write` with the "
+      "keys of this run",
+      difference);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weft/base/text.h"
@@ -15,7 +17,8 @@ namespace weft::words {
 using namespace config;
 namespace {
 
-constexpr std::array<std::string_view, 5> kLaunchers{"uv", "python", "python3", "torchrun", "srun"};
+constexpr std::array<std::string_view, 7>
+    kLaunchers{"uv", "python", "python3", "torchrun", "srun", "mpirun", "mpiexec"};
 constexpr std::string_view kRoot = "cfg.";
 
 // CUDA_DEVICE_MAX_CONNECTIONS=1 before a program is for its environment.
@@ -29,10 +32,63 @@ bool is_variable(std::string_view word) {
 
 bool is_script(std::string_view word) { return word.ends_with(".py"); }
 
+std::string_view file_name(std::string_view word) { return word.substr(word.rfind('/') + 1); }
+
 bool is_program(std::string_view word) {
-  const std::string_view name = word.substr(word.rfind('/') + 1);
+  const std::string_view name = file_name(word);
   return std::ranges::find(kLaunchers, name) != kLaunchers.end() || is_script(name);
 }
+
+// How many processes a start asks for, and where it says so, from 1.
+struct Processes {
+  std::int64_t count = 1;
+  int place = 1;
+};
+
+// The numbers of torchrun, srun and mpirun that say it.
+class LaunchedProcesses {
+ public:
+  explicit LaunchedProcesses(std::span<const std::string> start) : start_(start) {
+    for (std::size_t at = 0; at < start_.size(); ++at) read(at);
+  }
+
+  // Nothing where the start does not say it, or not as a number.
+  std::optional<Processes> asked() const {
+    if (all_) return Processes{*all_, place_};
+    if (!on_each_) return std::nullopt;
+    return Processes{*on_each_ * machines_.value_or(1), place_};
+  }
+
+ private:
+  static constexpr double kMost = 1 << 20;
+
+  void read(std::size_t at) {
+    if (is_program(start_[at])) by_slurm_ = file_name(start_[at]) == "srun";
+    const std::string& word = start_[at];
+    const std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    std::ranges::replace(name, '_', '-');
+    const bool apart = equals == std::string::npos;
+    if (apart && at + 1 == start_.size()) return;
+    const std::optional<double> number =
+        base::parse_number(apart ? start_[at + 1] : word.substr(equals + 1));
+    if (!number || !(*number >= 1 && *number <= kMost)) return;
+    const auto count = static_cast<std::int64_t>(*number);
+    if (static_cast<double>(count) != *number) return;
+    const bool is_all = name == "-n" || name == "-np" || name == "--np" || name == "--ntasks";
+    const bool is_each = name == "--nproc-per-node" || name == "--ntasks-per-node";
+    const bool is_machines = name == "--nnodes" || name == "--nodes" || (name == "-N" && by_slurm_);
+    if (is_all) all_ = count;
+    if (is_each) on_each_ = count;
+    if (is_machines) machines_ = count;
+    if (is_all || is_each) place_ = static_cast<int>(at) + 1;
+  }
+
+  std::span<const std::string> start_;
+  bool by_slurm_ = false;
+  std::optional<std::int64_t> all_, on_each_, machines_;
+  int place_ = 1;
+};
 
 // Whether `next` is the value of the flag before it. Of a flag that is not in the harness's table
 // it is one unless it starts a program.
@@ -45,7 +101,8 @@ bool is_value_of(std::string_view flag, std::string_view next) {
 // The part of a line that starts the program it was made for.
 struct Start {
   std::vector<std::size_t> kept;  // words before it, which are flags for Weft and their values
-  std::size_t rest = 0;           // the first word after it
+  std::optional<Processes> processes;
+  std::size_t rest = 0;  // the first word after it
 };
 
 Start start_of_another_program(std::span<const std::string> typed) {
@@ -62,6 +119,8 @@ Start start_of_another_program(std::span<const std::string> typed) {
   const auto script = std::find_if(begin, typed.end(), is_script);
   if (script == typed.end()) return {};
   start.rest = static_cast<std::size_t>(script - typed.begin()) + 1;
+  start.processes = LaunchedProcesses(typed.subspan(at, start.rest - 1 - at)).asked();
+  if (start.processes) start.processes->place += static_cast<int>(at);
   return start;
 }
 
@@ -121,6 +180,10 @@ MeantWords meant_words(std::span<const std::string> typed) {
   for (const std::size_t kept : start.kept) {
     meant.places.push_back(static_cast<int>(kept) + 1);
     meant.words.push_back(plain(typed[kept]));
+  }
+  if (start.processes) {
+    meant.places.push_back(start.processes->place);
+    meant.words.push_back(base::text("world={}", start.processes->count));
   }
   std::size_t at = start.rest;
   while (at < typed.size()) {

@@ -15,8 +15,9 @@ struct MeantWords {
 };
 
 // Leaves out a start such as `uv run python scripts/performance/run_script.py` or
-// `torchrun --nproc_per_node 8 script.py`, also behind flags for Weft, which stay; takes `cfg.` off
-// keys, and joins `a.b = c`.
+// `torchrun --nproc_per_node 8 script.py`, also behind flags for Weft, which stay. Of how many
+// processes it starts `world=8` is left, where it says so. Takes `cfg.` off keys, and joins
+// `a.b = c`.
 MeantWords meant_words(std::span<const std::string> typed);
 
 }  // namespace weft::words

@@ -97,6 +97,7 @@ ChosenRecipe find_base(const fs::path& file, const fs::path& folder, const std::
 // `chain`: the files that led here, each extending the next.
 Recipe load(const fs::path& file, const fs::path& folder, std::vector<fs::path>& chain) {
   RecipeFile read = read_recipe_file(file);
+  read.recipe.files.push_back(file);
   if (read.extends.empty()) return std::move(read.recipe);
   chain.push_back(fs::weakly_canonical(file));
   const ChosenRecipe base = [&] {
@@ -118,8 +119,9 @@ Recipe load(const fs::path& file, const fs::path& folder, std::vector<fs::path>&
                                  kLongestChain,
                                  chain_text(chain, next)));
   }
-  read.recipe.settings =
-      settings_of(load(base.file, folder, chain), base.layout) + read.recipe.settings;
+  const Recipe extended = load(base.file, folder, chain);
+  read.recipe.settings = settings_of(extended, base.layout) + read.recipe.settings;
+  read.recipe.files.insert(read.recipe.files.end(), extended.files.begin(), extended.files.end());
   return std::move(read.recipe);
 }
 
@@ -209,11 +211,15 @@ bool leads_to_data(const fs::path& path) {
 }
 
 // A recipe's relative path means the current folder and, where nothing is there, the folder that
-// holds the recipe's own: so a shipped recipe finds the source tree from anywhere.
-std::string located(const std::string& path, const fs::path& recipe) {
+// holds the recipe's own, then those of the recipes that it extends: so a shipped recipe finds the
+// source tree from anywhere, and so does one that extends it.
+std::string located(const std::string& path, const std::vector<fs::path>& recipes) {
   if (path.empty() || fs::path(path).is_absolute() || leads_to_data(path)) return path;
-  const fs::path beside = fs::absolute(recipe).lexically_normal().parent_path().parent_path();
-  return leads_to_data(beside / path) ? (beside / path).string() : path;
+  for (const fs::path& recipe : recipes) {
+    const fs::path beside = fs::absolute(recipe).lexically_normal().parent_path().parent_path();
+    if (leads_to_data(beside / path)) return (beside / path).string();
+  }
+  return path;
 }
 
 void apply_all(const std::vector<Setting>& settings,
@@ -303,19 +309,19 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
   const std::vector<Setting> settings = settings_of(loaded, recipe.layout);
   apply_all(settings, config, complaints);
   check_others(loaded, recipe.layout, complaints);
-  config.dataset.path = located(config.dataset.path, recipe.file);
+  config.dataset.path = located(config.dataset.path, loaded.files);
   for (std::string& set : config.dataset.valid_data_path) {
     const std::size_t path = derive::path_begin(set);
-    set = set.substr(0, path) + located(set.substr(path), recipe.file);
+    set = set.substr(0, path) + located(set.substr(path), loaded.files);
   }
   for (std::string& word : config.dataset.blend) {
-    if (!base::parse_number(word)) word = located(word, recipe.file);
+    if (!base::parse_number(word)) word = located(word, loaded.files);
   }
   for (std::string& blend : config.dataset.blend_per_split) {
     std::optional<std::vector<std::string>> words = blend_words(blend);
     if (!words) continue;
     for (std::string& word : *words) {
-      if (!base::parse_number(word)) word = located(word, recipe.file);
+      if (!base::parse_number(word)) word = located(word, loaded.files);
     }
     blend = blend_text(*words);
   }

@@ -31,6 +31,7 @@ struct Recipe {
   std::vector<config::Setting> settings;  // what it extends comes first
   std::vector<RecipeLayout> layouts;      // in the order of the file
   std::string layout;  // the one that runs when none is asked for; empty: none does
+  std::vector<std::filesystem::path> files;  // its own, then those that it extends
 
   // "qwen3_30b_a3b_pretrain_16gpu_h100_bf16"
   std::string full_name(const RecipeLayout& of) const { return name + "_" + of.name; }
@@ -69,8 +70,9 @@ std::vector<config::Setting> settings_of(const Recipe& recipe, std::string_view 
 config::Config config_of(const Recipe& recipe, std::string_view layout);
 
 // The same of a file, read now. Whether the numbers make sense together is the rules' question. A
-// relative path of the data is also looked for beside the folder of the recipe. The layouts that do
-// not run are held against the keys and types too. `folder` is as load_recipe()'s.
+// relative path of the data is also looked for beside the folder of the recipe, then of those that
+// it extends. The layouts that do not run are held against the keys and types too. `folder` is as
+// load_recipe()'s.
 config::Config load_config(const ChosenRecipe& recipe, const std::filesystem::path& folder = {});
 
 // A resolved config from its YAML (config::to_yaml), which names no other file; `named` is for

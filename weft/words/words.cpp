@@ -173,6 +173,8 @@ class WordReader {
           text("unknown flag '{}': write {}={}", shown(name), shown(key), shown(*given)));
     }
     complain(text("unknown flag '{}': {}", shown(name), hint(name, flag_hint)));
+    // What follows may be more values of it: none is told to be a second recipe.
+    while (given && is_value_next()) ++at_;
   }
 
   void refuse_option(const CommandOption& option, const std::optional<std::string>& given) {
