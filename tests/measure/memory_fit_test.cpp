@@ -73,8 +73,10 @@ struct Answer {
   std::optional<Fit> fit;
 };
 
-Answer ask(std::size_t device, std::size_t host, const Forecaster& forecast = made_up) {
-  Config config = gpu_run();
+Answer ask(std::size_t device,
+           std::size_t host,
+           const Forecaster& forecast = made_up,
+           Config config = gpu_run()) {
   config.runtime.offload_layers_share = 1;
   const MemoryForecast now = forecast(config, Priced::Yes);
   const MemoryRoom room = room_of(device, host);
@@ -211,6 +213,19 @@ TEST(MemoryFit, AWordThatChangesNothingIsLeftOut) {
   EXPECT_TRUE(has(fit->words, "model.recompute_modules=[core_attn,layernorm,moe]") ||
               has(fit->words, "model.recompute_modules=[layernorm,core_attn,moe]"));
   EXPECT_TRUE(has(fit->names, "offload core_attn"));
+}
+
+// attn_proj reads what a recomputed core_attn does not keep: the pair has an effect, and the second
+// module has none beside the first.
+TEST(MemoryFit, AModuleThatAddsNothingToItsPairIsLeftOut) {
+  Config config = gpu_run();
+  config.model.recompute_granularity = config::RecomputeGranularity::Selective;
+  config.model.recompute_modules = {RecomputeModule::CoreAttn};
+  const std::optional<Fit> fit = ask(133, 10, crowded(WholeLayers::FreeNothing), config).fit;
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->names.size(), 3u);
+  EXPECT_TRUE(has(fit->names, "offload core_attn"));
+  EXPECT_TRUE(has(fit->words, "model.offload_modules=[core_attn]"));
 }
 
 // As no time is printed.

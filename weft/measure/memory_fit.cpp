@@ -20,6 +20,7 @@ namespace {
 using config::Config;
 
 using Taken = std::vector<const Saving*>;
+using Parts = std::vector<std::unique_ptr<Saving>>;  // of a saving of several modules
 
 constexpr double kAnyTime = std::numeric_limits<double>::infinity();
 // A saving that frees so much of what is lacking is tried first, too; so many are.
@@ -148,8 +149,11 @@ class FitSearch {
   }
 
   std::optional<Found> priced(const Taken& taken) {
-    const Config config = with_least_offload(taken, config_of(taken).value());
+    const std::optional<Config> whole = config_of(taken);
+    if (!whole) return std::nullopt;
+    const Config config = with_least_offload(taken, *whole);
     const MemoryForecast then = forecast_(config, Priced::Yes);
+    if (!then.is_predicted()) return std::nullopt;
     return Found{.fit = {.names = names_of(taken),
                          .words = words_of(run_.asked, config),
                          .peak_bytes = then.peak_bytes(),
@@ -250,8 +254,8 @@ class FitSearch {
     });
     for (const Saving* saving : costly) {
       const Taken fewer = without(rest, saving);
-      const std::optional<Config> config = config_of(fewer);
-      if (config && !is_new(*config, config_of(rest).value())) rest = fewer;
+      const std::optional<Config> config = config_of(fewer), all = config_of(rest);
+      if (config && all && !is_new(*config, *all)) rest = fewer;
     }
     for (const Saving* saving : costly) {
       const Taken fewer = without(rest, saving);
@@ -266,18 +270,26 @@ class FitSearch {
     return taken;
   }
 
-  // Modules that are offloaded together, each by itself.
-  Taken in_parts(const Taken& taken) const {
+  // Modules that are offloaded together, each by itself and without those that change nothing;
+  // together still where they do not have the same effect one by one.
+  Taken in_parts(const Taken& taken) {
     Taken all;
     for (const Saving* saving : taken) {
+      Taken whole = all;
+      whole.push_back(saving);
       const auto parts = parts_.find(saving);
-      if (parts == parts_.end()) {
-        all.push_back(saving);
-        continue;
-      }
-      for (const std::unique_ptr<Saving>& part : parts->second) all.push_back(part.get());
+      all = parts == parts_.end() ? whole : one_by_one(all, whole, parts->second);
     }
-    return all;
+    return config_of(all) ? all : taken;
+  }
+  Taken one_by_one(Taken all, const Taken& whole, const Parts& parts) {
+    for (const std::unique_ptr<Saving>& part : parts) {
+      all.push_back(part.get());
+      if (!config_of(all)) all.pop_back();
+    }
+    const std::optional<Config> apart = config_of(all), together = config_of(whole);
+    const bool is_same = apart && together && !is_new(*apart, *together);
+    return is_same ? all : whole;
   }
 
   // No more of the optimizer's state in host memory than it takes.
@@ -320,7 +332,7 @@ class FitSearch {
   const Tell& tell_;
   const Forecaster& forecast_;
   const Overrun lacking_;
-  std::map<const Saving*, std::vector<std::unique_ptr<Saving>>> parts_;
+  std::map<const Saving*, Parts> parts_;
   std::mutex mutex_;  // of the two below
   std::map<Taken, std::optional<Config>> configs_;
   std::map<std::vector<std::string>, std::optional<Overrun>> seen_;
