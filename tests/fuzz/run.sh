@@ -47,7 +47,7 @@ declare -A linked=(
 # The longest first, so that no core waits for one at the end.
 order="config words chrome huggingface_config manifest safetensors indexed npy base"
 # Libraries beside fmt.
-declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp)
+declare -A libraries=([words]=-lyaml-cpp [recipe]=-lyaml-cpp [chrome]=-lz)
 
 have_libfuzzer() {
   mkdir -p "$build"

@@ -29,6 +29,7 @@ constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
                               Vendor{"omp.h", "weft/kernels/cpu/onednn/"},
                               Vendor{"google/protobuf/", "weft/events/protobuf/"},
                               Vendor{"yaml-cpp/", "weft/words/"},
+                              Vendor{"zlib.h", "weft/trace/"},
                               Vendor{"spdlog/", "weft/base/"},
                               Vendor{"CLI/", "weft/cli/"}};
 

@@ -22,12 +22,16 @@ TEST(KernelName, ProductsAndAttentionAreKnown) {
                            "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64",
                            "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>",
                            "void deep_gemm::fp8_gemm_kernel<7168u, 4096u>",
-                           "ampere_sgemm_128x64_tn"}) {
+                           "ampere_sgemm_128x64_tn",
+                           "triton_tem_fused_mm_t_3",
+                           "Cijk_Alik_Bljk_BBS_BH_MT128x128x64_MI16x16x1_SN",
+                           "chunk_gated_delta_rule_fwd_kernel_h_blockdim64"}) {
     EXPECT_EQ(kind_of(name), SpanKind::Gemm) << name;
   }
   for (const char* name : {"void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128>>",
                            "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16",
-                           "fmha_cutlassF_bf16_aligned_64x128_rf_sm80"}) {
+                           "fmha_cutlassF_bf16_aligned_64x128_rf_sm80",
+                           "triton_tem_fused_flex_attention_backward_2"}) {
     EXPECT_EQ(kind_of(name), SpanKind::Attention) << name;
   }
   EXPECT_EQ(kind_of("void at::native::vectorized_elementwise_kernel<4, AddFunctor>"),
@@ -53,6 +57,14 @@ TEST(KernelName, CommunicationIsOfItsKindWhereSomethingSaysSo) {
   EXPECT_EQ(communication_of("ncclDevKernel_AllGather", "", "TENSOR_MODEL_PARALLEL_GROUP"), "tp");
   EXPECT_EQ(communication_of("ncclDevKernel_AllGather", "", "CONTEXT_PARALLEL_GROUP"), "cp");
   EXPECT_EQ(communication_of("elementwise"), "none");
+  EXPECT_EQ(communication_of("void multimem_all_reduce_kernel<c10::BFloat16, 16>"), "all_reduce");
+  EXPECT_EQ(communication_of("void two_shot_all_reduce_kernel<c10::BFloat16, 16, 8>"),
+            "all_reduce");
+  EXPECT_EQ(communication_of("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>"),
+            "all_reduce");
+  EXPECT_EQ(communication_of("mori::moe::EpDispatchIntraNodeKernel<hip_bfloat16>"), "ep");
+  EXPECT_EQ(communication_of("void ultra_ep::combine_kernel<8>"), "ep");
+  EXPECT_EQ(communication_of("triton_poi_fused_all_gather_into_tensor_wait_tensor_0"), "none");
 }
 
 TEST(KernelName, CopiesInsideTheDeviceAreKernels) {

@@ -8,7 +8,6 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/trace/clean_bytes.h"
 
 namespace weft::trace {
 namespace {
@@ -18,6 +17,7 @@ using base::text;
 constexpr std::int64_t kMostSpans = 2'000'000;
 constexpr std::uint64_t kMostTraceBytes = std::uint64_t{4} << 30;
 constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::size_t kMostProcesses = 1 << 16;
 constexpr std::size_t kMostCategories = 12;  // that a message names
 
 constexpr std::array kKinds{SpanKind::Node,
@@ -71,10 +71,20 @@ class TimelineCollector {
     std::vector<std::int64_t> threads;  // of each span
   };
 
+  Rank& rank_of(std::int64_t process) {
+    const auto [found, is_new] = ranks_.try_emplace(process);
+    if (is_new && ranks_.size() > kMostProcesses) {
+      throw base::ConfigError(
+          text("more than {} processes: trace fewer ranks, or name the file of one",
+               kMostProcesses));
+    }
+    return found->second;
+  }
+
   void take_name(ChromeEvent& event) {
-    if (event.name == "process_name") ranks_[event.process].label = event.arguments.name;
+    if (event.name == "process_name") rank_of(event.process).label = event.arguments.name;
     if (event.name == "thread_name") {
-      ranks_[event.process].lanes[event.thread] = event.arguments.name;
+      rank_of(event.process).lanes[event.thread] = event.arguments.name;
     }
   }
 
@@ -95,7 +105,7 @@ class TimelineCollector {
     const auto number = [](std::int64_t value) {
       return static_cast<int>(std::clamp<std::int64_t>(value, -1, 1 << 30));
     };
-    Rank& rank = ranks_[event.process];
+    Rank& rank = rank_of(event.process);
     rank.threads.push_back(event.thread);
     const std::int64_t begin_ns = std::llround(*event.begin_us * 1e3);
     rank.spans.push_back({.name = std::move(event.name),
@@ -170,8 +180,8 @@ ChromeTrace parse_chrome(std::istream& stream, const std::string& name) {
   return trace;
 }
 
-ChromeTrace read_chrome(const std::filesystem::path& file) {
-  CleanBytes bytes(file);
+ChromeTrace read_chrome(const std::filesystem::path& file, const ReadWatch& watch) {
+  CleanBytes bytes(file, kMostTraceBytes, watch);
   const std::string name = base::shown(file.string());
   if (bytes.size() > kMostTraceBytes) {
     throw base::ConfigError(
@@ -180,9 +190,6 @@ ChromeTrace read_chrome(const std::filesystem::path& file) {
              name,
              base::human_bytes(static_cast<double>(bytes.size())),
              base::human_bytes(static_cast<double>(kMostTraceBytes))));
-  }
-  if (bytes.is_gzip()) {
-    throw base::ConfigError(text("{} is packed: unpack it first, with gunzip", name));
   }
   std::istream stream(&bytes);
   ChromeTrace trace = parse_chrome(stream, name);

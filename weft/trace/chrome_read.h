@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/trace/clean_bytes.h"
 #include "weft/trace/device_trace.h"
 #include "weft/trace/shortened.h"
 #include "weft/trace/span.h"
@@ -23,9 +24,10 @@ struct ChromeTrace {
   std::vector<std::string> notes;               // what a reader should know of how it was read
 };
 
-// ConfigError, naming file and place, where it is no such trace, or too large. Control characters,
-// which JSON allows nowhere, are read as blanks.
-ChromeTrace read_chrome(const std::filesystem::path& file);
+// ConfigError, naming file and place, where it is no such trace, or too large. A file that gzip
+// packed is unpacked as it is read. Control characters, which JSON allows nowhere, are read as
+// blanks.
+ChromeTrace read_chrome(const std::filesystem::path& file, const ReadWatch& watch = nullptr);
 // The same of a stream that is called so.
 ChromeTrace parse_chrome(std::istream& stream, const std::string& name);
 

@@ -12,14 +12,14 @@ namespace {
 // When the nodes of a run were over, by name; a host node when the host could have been over.
 class Ends {
  public:
-  Ends(const Timeline& timeline, int run) {
-    std::vector<const Span*> host;
-    for (const Span& span : timeline.spans) {
-      if (span.run != run || !is_node(span)) continue;
-      if (span.lane == kHostLane) {
-        host.push_back(&span);
+  explicit Ends(const RunSpans& spans) {
+    RunSpans host;
+    for (const Span* span : spans) {
+      if (!is_node(*span)) continue;
+      if (span->lane == kHostLane) {
+        host.push_back(span);
       } else {
-        ends_[span.name] = span.end_ns;
+        ends_[span->name] = span->end_ns;
       }
     }
     std::ranges::stable_sort(host, {}, &Span::begin_ns);
@@ -44,17 +44,17 @@ class Ends {
 
 }  // namespace
 
-ComputeLane::ComputeLane(const Timeline& timeline, int run) {
-  std::vector<const Span*> spans;
-  for (const Span& span : timeline.spans) {
-    if (span.run != run || span.lane != kComputeLane) continue;
-    if (is_node(span)) {
-      spans.push_back(&span);
+ComputeLane::ComputeLane(const RunSpans& of_run) {
+  RunSpans spans;
+  for (const Span* span : of_run) {
+    if (span->lane != kComputeLane) continue;
+    if (is_node(*span)) {
+      spans.push_back(span);
       continue;
     }
-    busy_.push_back({span.begin_ns, span.end_ns});
-    if (span.kind == SpanKind::Gemm || span.kind == SpanKind::Attention) {
-      gemm_.push_back({span.begin_ns, span.end_ns});
+    busy_.push_back({span->begin_ns, span->end_ns});
+    if (span->kind == SpanKind::Gemm || span->kind == SpanKind::Attention) {
+      gemm_.push_back({span->begin_ns, span->end_ns});
     }
   }
   busy_ = unite(std::move(busy_));
@@ -62,7 +62,7 @@ ComputeLane::ComputeLane(const Timeline& timeline, int run) {
   std::ranges::sort(spans, {}, [](const Span* span) {
     return std::pair(span->begin_ns, span->end_ns);
   });
-  const Ends ends(timeline, run);
+  const Ends ends(of_run);
   std::int64_t before = Ends::kNever;
   for (const Span* span : spans) {
     nodes_.push_back({.begin = span->begin_ns,

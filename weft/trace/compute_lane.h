@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/trace/intervals.h"
-#include "weft/trace/span.h"
+#include "weft/trace/run_spans.h"
 
 namespace weft::trace {
 
@@ -17,7 +17,7 @@ class ComputeLane {
     std::int64_t ready = 0;  // all it waits for is over
   };
 
-  ComputeLane(const Timeline& timeline, int run);
+  explicit ComputeLane(const RunSpans& of_run);
   // Of another program's: both sets, and nodes in lane order.
   ComputeLane(Intervals busy, Intervals gemm, std::vector<Node> nodes);
 

@@ -12,6 +12,7 @@ namespace weft::trace {
 namespace {
 
 constexpr std::int64_t kMostKernels = 10'000'000;
+constexpr std::size_t kMostDevices = 1 << 16;
 constexpr std::size_t kMostNames = 100'000;
 constexpr std::size_t kMostCommunications = 64;
 
@@ -96,16 +97,21 @@ void DeviceCollector::take_kernel(const ChromeEvent& event) {
   const bool is_full = traces_.names.size() >= kMostNames;
   const std::int64_t device = arguments.device >= 0 ? arguments.device : event.process;
   const std::int64_t stream = arguments.stream >= 0 ? arguments.stream : event.thread;
-  waiting_[bounded(device)].push_back(
-      {.kernel = {.begin_ns = begin_of(event),
-                  .end_ns = end_of(event),
-                  .name = number_of(is_full ? "(one of many names)" : event.name,
-                                    name_numbers_,
-                                    traces_.names),
-                  .stream = bounded(stream),
-                  .kind = sort.kind,
-                  .communication = static_cast<std::int16_t>(sort.communication)},
-       .correlation = arguments.correlation});
+  std::vector<Waiting>& waiting = waiting_[bounded(device)];
+  if (waiting_.size() > kMostDevices) {
+    throw base::ConfigError(
+        base::text("more than {} devices: trace fewer ranks, or name the file of one",
+                   kMostDevices));
+  }
+  waiting.push_back({.kernel = {.begin_ns = begin_of(event),
+                                .end_ns = end_of(event),
+                                .name = number_of(is_full ? "(one of many names)" : event.name,
+                                                  name_numbers_,
+                                                  traces_.names),
+                                .stream = bounded(stream),
+                                .kind = sort.kind,
+                                .communication = static_cast<std::int16_t>(sort.communication)},
+                     .correlation = arguments.correlation});
 }
 
 DeviceTraces DeviceCollector::finish() {

@@ -5,10 +5,20 @@
 namespace weft::trace {
 
 ExposedMoments::ExposedMoments(const std::vector<Communication>& all, const ComputeLane& compute)
-    : all_(all), compute_(compute) {
+    : compute_(compute) {
   for (const Communication& one : all) {
-    marks_.insert(marks_.end(), {one.time.begin, one.time.end, one.waited_until});
+    const auto [begin, end] = one.time;
+    marks_.insert(marks_.end(), {begin, end, one.waited_until});
+    if (begin >= end) continue;
+    const int pipeline = one.is_pipeline ? 1 : 0, coverable = one.coverable ? 1 : 0;
+    changes_.push_back({.at = begin, .communicating = 1, .pipeline = pipeline});
+    changes_.push_back({.at = end, .communicating = -1, .pipeline = -pipeline});
+    if (one.waited_until >= end) continue;
+    const std::int64_t moves = std::max(begin, one.waited_until);
+    changes_.push_back({.at = moves, .moving = 1, .coverable = coverable});
+    changes_.push_back({.at = end, .moving = -1, .coverable = -coverable});
   }
+  std::ranges::sort(changes_, {}, &Change::at);
   const std::vector<std::int64_t> changes = compute.changes();
   marks_.insert(marks_.end(), changes.begin(), changes.end());
   std::ranges::sort(marks_);
@@ -26,25 +36,23 @@ void ExposedMoments::judge(const Interval& stretch, const Tell& tell) {
 
 Cause ExposedMoments::cause_at(std::int64_t moment) {
   advance(moment);
-  if (active_.empty()) return compute_.host_is_late(moment) ? Cause::HostAlone : Cause::Nothing;
-  bool all_wait = true, any_coverable = false, any_pipeline = false;
-  for (const Communication* one : active_) {
-    any_pipeline = any_pipeline || one->is_pipeline;
-    if (moment < one->waited_until) continue;
-    all_wait = false;
-    any_coverable = any_coverable || one->coverable;
+  if (now_.communicating == 0) {
+    return compute_.host_is_late(moment) ? Cause::HostAlone : Cause::Nothing;
   }
-  if (all_wait) return any_pipeline ? Cause::PipelinePeer : Cause::Peer;
+  if (now_.moving == 0) return now_.pipeline > 0 ? Cause::PipelinePeer : Cause::Peer;
   if (compute_.host_is_late(moment)) return Cause::Host;
-  return any_coverable ? Cause::ShortCover : Cause::NoPartner;
+  return now_.coverable > 0 ? Cause::ShortCover : Cause::NoPartner;
 }
 
-// Who communicates at that moment.
+// Takes the changes up to that moment: a node that ends there communicates no more.
 void ExposedMoments::advance(std::int64_t moment) {
-  while (next_ < all_.size() && all_[next_].time.begin <= moment) {
-    active_.push_back(&all_[next_++]);
+  for (; next_ < changes_.size() && changes_[next_].at <= moment; ++next_) {
+    const Change& change = changes_[next_];
+    now_.communicating += change.communicating;
+    now_.pipeline += change.pipeline;
+    now_.moving += change.moving;
+    now_.coverable += change.coverable;
   }
-  std::erase_if(active_, [&](const Communication* one) { return one->time.end <= moment; });
 }
 
 }  // namespace weft::trace

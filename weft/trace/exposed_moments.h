@@ -32,7 +32,7 @@ enum class Cause {
 
 class ExposedMoments {
  public:
-  // `all` by begin; both outlive it.
+  // `compute` outlives it.
   ExposedMoments(const std::vector<Communication>& all, const ComputeLane& compute);
 
   // The causes of a stretch in which the compute lane was not busy, part after part. Stretches come
@@ -41,14 +41,21 @@ class ExposedMoments {
   void judge(const Interval& stretch, const Tell& tell);
 
  private:
+  // By how much the counts below change at a moment.
+  struct Change {
+    std::int64_t at = 0;
+    int communicating = 0, pipeline = 0, moving = 0, coverable = 0;
+  };
+
   Cause cause_at(std::int64_t moment);
   void advance(std::int64_t moment);
 
-  const std::vector<Communication>& all_;
   const ComputeLane& compute_;
   std::vector<std::int64_t> marks_;  // between two of them a cause holds throughout
+  std::vector<Change> changes_;      // by moment
   std::size_t next_ = 0;
-  std::vector<const Communication*> active_;
+  Change now_;  // sums of the changes so far: nodes that communicate, of a pipeline, that do not
+                // wait, and of these the coverable
 };
 
 }  // namespace weft::trace

@@ -1,8 +1,7 @@
 #include "weft/trace/exposure.h"
 
 #include <algorithm>
-#include <limits>
-#include <set>
+#include <map>
 
 #include "weft/trace/operations.h"
 #include "weft/trace/rank_exposure.h"
@@ -38,28 +37,26 @@ CommunicationKinds times_of(const SumsByKind& sums, std::size_t steps) {
   return kinds;
 }
 
-std::set<int> runs_of(std::span<const Timeline> timelines) {
-  std::set<int> runs;
-  for (const Timeline& timeline : timelines) {
-    for (const Span& span : timeline.spans) runs.insert(span.run);
-  }
-  return runs;
-}
-
-// From the first span of the run to its last; of the slowest rank where clocks differ.
-std::int64_t step_ns(std::span<const Timeline> timelines, int run, Clocks clocks) {
-  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
-  std::int64_t begin = kLast, end = kFirst, longest = 0;
-  for (const Timeline& timeline : timelines) {
-    if (clocks == Clocks::Separate) begin = kLast, end = kFirst;
-    for (const Span& span : timeline.spans) {
-      if (span.run != run) continue;
-      begin = std::min(begin, span.begin_ns);
-      end = std::max(end, span.end_ns);
+// By run: from its first span to its last; of the slowest rank where clocks differ.
+std::map<int, std::int64_t> steps_ns(std::span<const Timeline> timelines, Clocks clocks) {
+  std::map<int, Interval> times;
+  std::map<int, std::int64_t> longest;
+  const auto take_longest = [&] {
+    for (const auto& [run, time] : times) {
+      std::int64_t& most = longest[run];
+      most = std::max(most, time.end - time.begin);
     }
-    if (begin <= end) longest = std::max(longest, end - begin);
+    times.clear();
+  };
+  for (const Timeline& timeline : timelines) {
+    for (const Span& span : timeline.spans) {
+      const Interval own{span.begin_ns, span.end_ns};
+      Interval& all = times.try_emplace(span.run, own).first->second;
+      all = {std::min(all.begin, own.begin), std::max(all.end, own.end)};
+    }
+    if (clocks == Clocks::Separate) take_longest();
   }
+  take_longest();
   return longest;
 }
 
@@ -94,25 +91,25 @@ Exposure mean_exposure(const std::vector<RankSums>& ranks,
 }
 
 Exposure analyse(std::span<const Timeline> timelines, Clocks clocks, const Shortened& shortened) {
-  const std::set<int> runs = runs_of(timelines);
   const Operations operations(timelines, clocks);
   std::vector<double> step_ms;
-  for (const int run : runs) {
-    step_ms.push_back(milliseconds(step_ns(timelines, run, clocks) + shortened.hidden_ns()));
+  for (const auto& [run, ns] : steps_ns(timelines, clocks)) {
+    step_ms.push_back(milliseconds(ns + shortened.hidden_ns()));
   }
+  const std::size_t runs = step_ms.size();
   std::vector<RankSums> ranks;
   for (const Timeline& timeline : timelines) {
     RankSums& rank =
         ranks.emplace_back(RankSums{.rank = timeline.rank, .label = timeline.label, .sums = {}});
-    for (const int run : runs) {
-      const Communications communications = communications_of(timeline, run, operations);
-      const ComputeLane compute(timeline, run);
+    for (const auto& [run, spans] : spans_by_run(timeline)) {
+      const Communications communications = communications_of(spans, operations);
+      const ComputeLane compute(spans);
       add(rank.sums, rank_exposure(communications, compute));
       if (!shortened.is_short()) continue;
       add(rank.sums, rank_exposure(communications, compute, shortened.steady), shortened.repeated);
     }
   }
-  return mean_exposure(ranks, runs.size(), std::move(step_ms));
+  return mean_exposure(ranks, runs, std::move(step_ms));
 }
 
 }  // namespace weft::trace

@@ -31,7 +31,16 @@ std::string_view kind_of_group(std::string_view group) {
 
 // Libraries that carry one kind only.
 std::string_view kind_of_library(std::string_view name) {
-  if (has_any(name, {"deep_ep", "deepep", "hybrid_ep", "internode::", "intranode::"})) return "ep";
+  if (has_any(name,
+              {"deep_ep",
+               "deepep",
+               "hybrid_ep",
+               "internode::",
+               "intranode::",
+               "mori::",
+               "ultra_ep::"})) {
+    return "ep";
+  }
   if (has_any(name, {"userbuffers"})) return "tp";
   return "";
 }
@@ -46,6 +55,7 @@ std::string_view operation_of(std::string_view name) {
       {"reduce_scatter", "reduce_scatter"},
       {"allreduce", "all_reduce"},
       {"all_reduce", "all_reduce"},
+      {"cross_device_reduce", "all_reduce"},
       {"broadcast", "broadcast"},
       {"sendrecv", "send_recv"},
       {"send", "send_recv"},
@@ -56,8 +66,22 @@ std::string_view operation_of(std::string_view name) {
   return "other";
 }
 
+// Inductor names a kernel after all that was fused into it, collectives that it only waits for
+// too: its own kernels move nothing between ranks.
 bool is_communication(std::string_view name) {
-  return has_any(name, {"nccl", "nvshmem", "all_to_all", "alltoall"});
+  if (name.starts_with("triton_")) return false;
+  return has_any(name,
+                 {"nccl",
+                  "nvshmem",
+                  "all_to_all",
+                  "alltoall",
+                  "all_reduce",
+                  "allreduce",
+                  "cross_device_reduce",
+                  "all_gather",
+                  "allgather",
+                  "reduce_scatter",
+                  "reducescatter"});
 }
 
 std::string communication_of(std::string_view name,
@@ -81,7 +105,19 @@ KernelSort sort_of_kernel(std::string_view name,
   if (has_any(word, {"flash", "fmha", "attention", "attn", "sdpa"})) {
     return {.kind = SpanKind::Attention};
   }
-  if (has_any(word, {"gemm", "cutlass", "nvjet", "xmma", "wgmma", "cublas", "gemv", "matmul"})) {
+  // triton_tem: a template of Inductor, of products and attention; cijk: AMD's Tensile.
+  if (has_any(word,
+              {"gemm",
+               "cutlass",
+               "nvjet",
+               "xmma",
+               "wgmma",
+               "cublas",
+               "gemv",
+               "matmul",
+               "triton_tem",
+               "cijk_",
+               "gated_delta_rule"})) {
     return {.kind = SpanKind::Gemm};
   }
   return {.kind = SpanKind::Memory};

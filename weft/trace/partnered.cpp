@@ -1,7 +1,5 @@
 #include "weft/trace/partnered.h"
 
-#include <map>
-
 #include "weft/trace/compute_lane.h"
 #include "weft/trace/intervals.h"
 
@@ -10,15 +8,14 @@ namespace weft::trace {
 Partnered partnered(std::span<const Timeline> timelines) {
   double all = 0, exposed = 0, without_gemm = 0, steps = 0;
   for (const Timeline& timeline : timelines) {
-    std::map<int, Intervals> runs;
-    for (const Span& span : timeline.spans) {
-      Intervals& times = runs[span.run];
-      if (!is_node(span) || !span.coverable || span.layer < 0) continue;
-      if (communication_kind(span.lane).empty()) continue;
-      times.push_back({span.begin_ns, span.end_ns});
-    }
-    for (auto& [run, times] : runs) {
-      const ComputeLane compute(timeline, run);
+    for (const auto& [run, spans] : spans_by_run(timeline)) {
+      Intervals times;
+      for (const Span* span : spans) {
+        if (!is_node(*span) || !span->coverable || span->layer < 0) continue;
+        if (communication_kind(span->lane).empty()) continue;
+        times.push_back({span->begin_ns, span->end_ns});
+      }
+      const ComputeLane compute(spans);
       const Intervals communication = unite(std::move(times));
       all += static_cast<double>(length(communication));
       exposed += static_cast<double>(length(subtract(communication, compute.busy())));

@@ -61,12 +61,13 @@ void add(SumsByKind& into, const SumsByKind& more, std::int64_t times) {
   }
 }
 
-Communications communications_of(const Timeline& timeline, int run, const Operations& operations) {
+Communications communications_of(const RunSpans& spans, const Operations& operations) {
   Communications kinds;
-  for (const Span& span : timeline.spans) {
+  for (const Span* one_span : spans) {
+    const Span& span = *one_span;
     const bool is_copy = is_copy_lane(span.lane);
     const std::string_view kind = is_copy ? kCopyLane : communication_kind(span.lane);
-    if (span.run != run || !is_node(span) || kind.empty()) continue;
+    if (!is_node(span) || kind.empty()) continue;
     const Communication one{.time = {span.begin_ns, span.end_ns},
                             .waited_until = operations.waited_until(span),
                             .coverable = span.coverable,

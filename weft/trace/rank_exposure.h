@@ -8,6 +8,7 @@
 
 #include "weft/trace/exposed_moments.h"
 #include "weft/trace/operations.h"
+#include "weft/trace/run_spans.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {
@@ -33,7 +34,7 @@ void add(SumsByKind& into, const SumsByKind& more, std::int64_t times = 1);
 
 // What a rank sent and received in a run, by begin: by kind, and all of it under kAllKinds.
 using Communications = std::map<std::string, std::vector<Communication>>;
-Communications communications_of(const Timeline& timeline, int run, const Operations& operations);
+Communications communications_of(const RunSpans& spans, const Operations& operations);
 
 SumsByKind rank_exposure(const Communications& communications, const ComputeLane& compute);
 // Of a part of the run's time.

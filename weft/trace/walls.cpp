@@ -53,11 +53,11 @@ Steps steps_of(const Timeline& timeline) {
   return steps;
 }
 
-Intervals copies_of(const Timeline& timeline, int run) {
+Intervals copies_of(const RunSpans& spans) {
   Intervals copies;
-  for (const Span& span : timeline.spans) {
-    if (span.run == run && is_copy_lane(span.lane) && !is_node(span)) {
-      copies.push_back({span.begin_ns, span.end_ns});
+  for (const Span* span : spans) {
+    if (is_copy_lane(span->lane) && !is_node(*span)) {
+      copies.push_back({span->begin_ns, span->end_ns});
     }
   }
   return unite(std::move(copies));
@@ -113,12 +113,13 @@ std::vector<RankWalls> walls_of(std::span<const Timeline> timelines,
   std::vector<RankWalls> ranks;
   for (const Timeline& timeline : timelines) {
     std::vector<Walls> runs;
-    for (const auto& [run, own] : steps_of(timeline)) {
-      const Communications communications = communications_of(timeline, run, operations);
+    const Steps steps = steps_of(timeline);
+    for (const auto& [run, spans] : spans_by_run(timeline)) {
+      const Interval own = steps.at(run);
+      const Communications communications = communications_of(spans, operations);
       const auto all = communications.find(std::string(kAllKinds));
-      const auto during = [&,
-                           compute = ComputeLane(timeline, run),
-                           copies = copies_of(timeline, run)](const Interval& time) {
+      const auto during = [&, compute = ComputeLane(spans), copies = copies_of(spans)](
+                              const Interval& time) {
         return walls_of(all == communications.end() ? std::vector<Communication>{} : all->second,
                         compute,
                         copies,
