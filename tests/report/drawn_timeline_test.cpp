@@ -20,8 +20,10 @@ TEST(DrawnTimeline, IsTheLastStepOfEveryRank) {
   second.run(1).communication("ep", "0F0.dispatch", 11, 15, trace::Cover::None);
   const DrawnTimeline drawn = draw_timeline(of({first, second}));
   ASSERT_EQ(drawn.lanes.size(), 2u);
-  EXPECT_EQ(drawn.lanes[0].name, "0 compute");
-  EXPECT_EQ(drawn.lanes[1].name, "7 ep");
+  EXPECT_EQ(drawn.lanes[0].group, "rank 0");
+  EXPECT_EQ(drawn.lanes[0].name, "compute");
+  EXPECT_EQ(drawn.lanes[1].group, "rank 7");
+  EXPECT_EQ(drawn.lanes[1].name, "ep");
   ASSERT_EQ(drawn.lanes[0].spans.size(), 2u);
   EXPECT_EQ(drawn.lanes[0].spans[0].begin_ns, 0);
   EXPECT_EQ(drawn.lanes[1].spans[0].begin_ns, 1'000'000);
@@ -30,7 +32,9 @@ TEST(DrawnTimeline, IsTheLastStepOfEveryRank) {
 }
 
 TEST(DrawnTimeline, ShortNeighboursOfOneKindStandTogetherAndNoTimeIsLost) {
-  DrawnTimeline timeline{.kinds = {}, .names = {}, .lanes = {{.name = "a", .spans = {}}}};
+  DrawnTimeline timeline{.kinds = {},
+                         .names = {},
+                         .lanes = {{.group = "", .name = "a", .spans = {}}}};
   for (int i = 0; i < 1000; ++i) {
     timeline.lanes[0].spans.push_back(
         {.kind = i < 500 ? 0 : 1, .begin_ns = 10 * i, .end_ns = 10 * i + 8});
@@ -52,7 +56,9 @@ TEST(DrawnTimeline, ShortNeighboursOfOneKindStandTogetherAndNoTimeIsLost) {
 }
 
 TEST(DrawnTimeline, KindsThatTakeTurnsJoinUnderTheLongest) {
-  DrawnTimeline timeline{.kinds = {}, .names = {}, .lanes = {{.name = "a", .spans = {}}}};
+  DrawnTimeline timeline{.kinds = {},
+                         .names = {},
+                         .lanes = {{.group = "", .name = "a", .spans = {}}}};
   for (int i = 0; i < 1000; ++i) {
     timeline.lanes[0].spans.push_back(
         {.kind = i % 2, .begin_ns = 10 * i, .end_ns = 10 * i + 4 + 4 * (i % 2)});
@@ -65,6 +71,19 @@ TEST(DrawnTimeline, KindsThatTakeTurnsJoinUnderTheLongest) {
   EXPECT_EQ(spans.front().begin_ns, 0);
   EXPECT_EQ(spans.back().end_ns, 9998);
   for (const DrawnSpan& span : spans) EXPECT_EQ(span.kind, 1);
+}
+
+// A receive that begins before its send, and a host node that ends with what it waited for.
+TEST(DrawnTimeline, WaitingIsNotDrawnAsWork) {
+  trace::Hand first(0), second(1);
+  first.communication("ep", "0F0.dispatch", 1, 9, trace::Cover::None, {0, 1})
+      .node("host", "0F0.sizes", 0, 9.5, {"0F0.dispatch"});
+  second.communication("ep", "0F0.dispatch", 7, 9, trace::Cover::None, {0, 1});
+  const DrawnTimeline drawn = draw_timeline(of({first, second}));
+  ASSERT_EQ(drawn.lanes.size(), 3u);
+  EXPECT_EQ(drawn.lanes[0].spans[0].waited_ns, 6'000'000) << "until the other rank begins";
+  EXPECT_EQ(drawn.lanes[1].spans[0].waited_ns, 9'000'000) << "until the dispatch is over";
+  EXPECT_EQ(drawn.lanes[2].spans[0].waited_ns, 0) << "the last one waits for none";
 }
 
 TEST(DrawnTimeline, NothingIsStillATimeline) {

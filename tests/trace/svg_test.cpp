@@ -9,6 +9,7 @@
 #include "tests/trace/xml_support.h"
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
+#include "weft/trace/svg_text.h"
 
 namespace weft::trace {
 namespace svg_test {
@@ -87,6 +88,41 @@ TEST(Svg, RowsShareOneScale) {
   EXPECT_LE(long_x + long_width, 1200);
 }
 
+TEST(Svg, ALongTitleTakesSeveralLinesAndNoneIsCut) {
+  std::string title;
+  for (int i = 0; i < 60; ++i) title += base::text("word{} ", i);
+  const std::string svg = to_svg({.title = title, .rows = two_rows().rows});
+  EXPECT_EQ(find_fault(svg), "");
+  EXPECT_EQ(count(svg, "<text class=\"t\""), 4u);
+  EXPECT_NE(svg.find("word59"), svg.npos);
+  EXPECT_EQ(svg::wrapped("ab cd efghij", 5), (std::vector<std::string>{"ab cd", "efghi", "j"}));
+  EXPECT_EQ(svg::wrapped("", 5), std::vector<std::string>{""});
+}
+
+TEST(Svg, FollowsTheThemeOfWhoLooksAtIt) {
+  const std::string svg = to_svg(two_rows());
+  EXPECT_NE(svg.find("prefers-color-scheme:dark"), svg.npos);
+  EXPECT_EQ(svg.find("fill=\"#fbfcfd\""), svg.npos) << "paper has no colour of its own";
+}
+
+// Rank 1 begins the dispatch late: rank 0 waits for it, and its bar says so.
+TEST(Svg, WaitingIsDrawnThinAndWorkBehindIt) {
+  const auto rank = [](int number, double begin) {
+    return Hand(number).communication("ep", "0F0.dispatch", begin, 8, Cover::None, {0, 1});
+  };
+  Picture picture{.title = "waits", .rows = {}};
+  picture.rows.push_back({.caption = "a", .timelines = {rank(0, 0), rank(1, 6)}});
+  const std::string svg = to_svg(picture);
+  EXPECT_NE(svg.find("<title>0F0.dispatch 8 ms, waited 6"), svg.npos) << svg;
+  EXPECT_EQ(count(svg, "stroke-opacity"), 1u);
+  EXPECT_NE(svg.find("thin: it waits"), svg.npos);
+  const auto [x, width] = place_of(svg, "0F0.dispatch 8 ms");
+  const auto [late_x, late_width] = place_of(svg, "0F0.dispatch 2 ms");
+  EXPECT_NEAR(x, late_x, 0.2);
+  EXPECT_NEAR(width, late_width, 0.2);
+  EXPECT_EQ(to_svg(two_rows()).find("it waits"), std::string::npos) << "a legend of what is there";
+}
+
 TEST(Svg, AWindowCutsWhatReachesOutOfIt) {
   const std::string svg = to_svg(two_rows(), {.from_ms = 3, .to_ms = 5});
   EXPECT_EQ(find_fault(svg), "");
@@ -103,7 +139,8 @@ TEST(Svg, TheAxisStartsAtNothingAndLanesEndWithTheirStep) {
   EXPECT_NE(svg.find(">0</text>"), svg.npos);
   EXPECT_EQ(svg.find(">-0</text>"), svg.npos);
   std::set<double> ends;  // of the lanes' own bands
-  for (std::size_t i = svg.find("#eceff2"); i != svg.npos; i = svg.find("#eceff2", i + 1)) {
+  for (std::size_t i = svg.find("class=\"lane\""); i != svg.npos;
+       i = svg.find("class=\"lane\"", i + 1)) {
     ends.insert(std::stod(svg.substr(svg.find('H', i) + 1)));
   }
   ASSERT_EQ(ends.size(), 2u);

@@ -1,18 +1,14 @@
-// How a run's ranks share the model, in the words of a summary line.
+// How a run's ranks share the model, as the commands say it.
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "weft/config/config.h"
+#include "weft/report/run_layout.h"
 
 namespace weft::cli {
 
-// "pp 2, vpp 2, ep 4": what there is of a pipeline, and ep always.
-std::string layout_text(const config::ModelConfig& model);
-
-// The order of a step that the config asks for.
-std::string order_text(const config::Config& config);
+using report::layout_text;
+using report::order_text;
 
 // What the names of the axes mean, for under a table.
 inline constexpr std::string_view kAxisLegend =

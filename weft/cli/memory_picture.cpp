@@ -17,10 +17,12 @@ using train::BytesByTag;
 
 constexpr double kWidth = 1200, kMargin = 16, kLeft = 90, kRank = 130, kCaption = 26;
 constexpr double kAbove = 1.02, kLabel = 14;  // of the top level; the height of a number
+constexpr double kTitleLine = 20;
+constexpr std::size_t kTitleLetters = 128;  // of 16 px that a line holds
 constexpr std::size_t kMostColumns = 800;
 // By tag, as they lie on each other.
 constexpr std::array<const char*, tensor::kDeviceTags> kColours =
-    {"#57606a", "#8c959f", "#b6bcc4", "#2f81f7", "#e3872d", "#9a6dd7"};
+    {"#4d6a9a", "#f2b84b", "#596673", "#7f8f1f", "#2e9e5b", "#d0c4b0"};
 
 std::string human(double bytes) { return base::human_bytes(bytes); }
 
@@ -51,8 +53,12 @@ class Drawing {
   }
 
   std::string draw() {
-    line(kMargin, 26, "t", title_);
-    double y = 40;
+    double y = 26;
+    for (const std::string& words : trace::svg::wrapped(title_, kTitleLetters)) {
+      line(kMargin, y, "t", words);
+      y += kTitleLine;
+    }
+    y = y - kTitleLine + 14;
     for (std::size_t stage = 0; stage < report_.forecast.stages.size(); ++stage) {
       y = draw_rank(stage, y);
     }
@@ -60,11 +66,10 @@ class Drawing {
     return text(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\">\n"
-        "<style>text{{font:11px ui-monospace,monospace;fill:#24292f}}.t{{font:bold 16px "
-        "sans-serif}}.c{{font:bold 13px sans-serif}}.r{{text-anchor:end}}</style>\n"
-        "<rect width=\"{0}\" height=\"{1}\" rx=\"8\" fill=\"#fbfcfd\"/>\n{2}</svg>\n",
+        "{2}<rect class=\"paper\" width=\"{0}\" height=\"{1}\" rx=\"8\"/>\n{3}</svg>\n",
         px(kWidth),
         px(y),
+        trace::svg::style(),
         body_);
   }
 

@@ -5,6 +5,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
+#include "weft/cli/progress.h"
 #include "weft/plan/calibration.h"
 #include "weft/report/analyse.h"
 #include "weft/report/evidence.h"
@@ -26,11 +27,23 @@ plan::Calibration calibration_in(const std::string& file) {
   }
 }
 
+// Files smaller than this are read before a bar would be seen.
+constexpr std::uint64_t kShown = 8u << 20;
+
 int run_report(const ReportOptions& options) {
   if (!options.html.empty()) base::require_writable(options.html);
-  report::Evidence evidence = report::read_evidence(options.path);
+  ProgressLine line;
+  const auto show = [&](const std::string& file, std::uint64_t read, std::uint64_t all) {
+    if (all < kShown) return;
+    const double share = static_cast<double>(read) / static_cast<double>(all);
+    line.show(
+        base::text("reading {} {} {:3.0f} %", base::shown(file), bar(share, 24), 100 * share));
+  };
+  report::Evidence evidence = report::read_evidence(options.path, show);
+  line.show("telling where the time went");
   if (!options.calibration.empty()) evidence.calibration = calibration_in(options.calibration);
   const report::Report report = report::analyse(evidence);
+  line.clear();
   if (!options.html.empty()) base::write_whole(options.html, report::to_page(report, evidence));
   switch (options.format) {
     case Format::Text:
@@ -54,7 +67,8 @@ void add_report(CLI::App& program, Action& chosen) {
       ->add_option(
           "path",
           options->path,
-          "a run folder of weft train, or a Chrome trace: of Weft, or of PyTorch's profiler")
+          "a run folder of weft train, or a Chrome trace (packed by gzip or not): of Weft, or of "
+          "PyTorch's profiler")
       ->type_name("RUN|TRACE")
       ->required();
   command->add_option("--html", options->html, "file for the same as one page with a timeline")

@@ -1,11 +1,10 @@
 #include "weft/cli/startup.h"
 
-#include "weft/base/casts.h"
 #include "weft/base/cores.h"
 #include "weft/base/text.h"
-#include "weft/cli/layout_text.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
+#include "weft/report/run_layout.h"
 #include "weft/rules/overlap_modes.h"
 #include "weft/schedule/offload_text.h"
 
@@ -14,62 +13,6 @@ namespace {
 
 using base::counted;
 using base::text;
-
-std::string model_line(const config::Config& config, const std::string& name) {
-  const config::ModelConfig& model = config.model;
-  const derive::ParameterCount parameters = derive::parameters_of(model);
-  std::string experts;
-  if (model.experts() > 0) {
-    experts = text(", {} of which a token takes {}",
-                   counted(model.experts(), "expert"),
-                   model.moe_router_topk);
-  }
-  return text("weft: {}: {}{}; {:.1f} M parameters ({:.1f} M active), {}",
-              name,
-              counted(model.num_layers, "layer"),
-              experts,
-              static_cast<double>(parameters.total) / 1e6,
-              static_cast<double>(parameters.active) / 1e6,
-              config::word(model.params_dtype));
-}
-
-std::string ranks_line(const config::Config& config) {
-  return text("ranks     {} ({}), {}, {} each; order: {}",
-              counted(derive::layout_of(config).world, "rank"),
-              is_pretended(config) ? "pretended, one runs" : config::word(config.runtime.backend),
-              layout_text(config.model),
-              counted(config.runtime.threads_per_rank, "thread"),
-              order_text(config));
-}
-
-std::string batch_line(const config::Config& config) {
-  return text("batch     {} of {} a step ({}), in micro-batches of {}",
-              counted(config.train.global_batch_size, "sequence"),
-              counted(config.model.seq_length, "token"),
-              counted(derive::tokens_per_step(config), "token"),
-              config.train.micro_batch_size);
-}
-
-std::string rate_line(const config::Config& config) {
-  const config::SchedulerConfig& scheduler = config.scheduler;
-  std::string line = text("rate      {:g}", config.optimizer.lr);
-  const std::int64_t last = scheduler.lr_decay_iters.value_or(config.train.train_iters);
-  if (scheduler.lr_warmup_iters > last) {
-    return line + text(" after {} of warm-up, which the run does not reach: it is {:g} at step {}",
-                       counted(scheduler.lr_warmup_iters, "step"),
-                       config.optimizer.lr * base::number(config.train.train_iters) /
-                           base::number(scheduler.lr_warmup_iters),
-                       config.train.train_iters);
-  }
-  if (scheduler.lr_warmup_iters > 0) {
-    line += text(" after {} of warm-up", counted(scheduler.lr_warmup_iters, "step"));
-  }
-  if (scheduler.lr_decay_style == config::LrDecay::Constant) return line + ", constant";
-  return line + text(", {} to {:g} at step {}",
-                     config::word(scheduler.lr_decay_style),
-                     config.optimizer.min_lr,
-                     last);
-}
 
 std::string weights_line(const config::Config& config) {
   const std::string& start = config.checkpoint.pretrained_checkpoint;
@@ -93,10 +36,10 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Opening opening) {
   const config::Config& config = verdict.config;
-  std::vector<std::string> lines{model_line(config, name),
-                                 ranks_line(config),
-                                 batch_line(config),
-                                 rate_line(config),
+  std::vector<std::string> lines{text("weft: {}: {}", name, report::model_text(config)),
+                                 "ranks     " + report::ranks_text(config),
+                                 "batch     " + report::batch_text(config),
+                                 "rate      " + report::rate_text(config),
                                  weights_line(config)};
   if (const grid::Fabric fabric = derive::fabric_of(config); !fabric.is_free()) {
     lines.push_back("links     " + grid::describe(fabric));

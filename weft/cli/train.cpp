@@ -1,7 +1,9 @@
 // weft train: trains, and leaves a run folder.
+#include <fmt/chrono.h>
 #include <signal.h>
 
 #include <chrono>
+#include <ctime>
 #include <iostream>
 
 #include "weft/base/error.h"
@@ -10,6 +12,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/launcher.h"
+#include "weft/cli/machine.h"
 #include "weft/cli/machine_limit.h"
 #include "weft/cli/memory_limit.h"
 #include "weft/cli/memory_search.h"
@@ -20,6 +23,8 @@
 #include "weft/cli/startup.h"
 #include "weft/cli/time_left.h"
 #include "weft/cli/train_progress.h"
+#include "weft/kernels/device.h"
+#include "weft/report/starts.h"
 #include "weft/rules/validate.h"
 #include "weft/train/trainer.h"
 
@@ -171,6 +176,27 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
   return json;
 }
 
+// What the run runs on, for its report. A run is worth more than that line.
+void keep_machine(const config::Config& config, const train::RunStart& start) {
+  const Machine machine = this_machine();
+  report::Start kept{.step = start.step,
+                     .time = base::text("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+                     .version = machine.version,
+                     .build = machine.build,
+                     .cpu = machine.cpu,
+                     .cores = machine.cores,
+                     .memory_bytes = machine.memory_bytes};
+  if (config.runtime.device == config::DeviceKind::Cuda) {
+    const kernels::GpuReport gpus = kernels::gpu_report();
+    if (!gpus.gpus.empty()) kept.gpu = gpus.gpus.front().name;
+  }
+  try {
+    report::keep_start(start.run_dir, kept);
+  } catch (const base::SystemError& error) {
+    print_warning(base::text("the run folder does not say on what it runs: {}", error.what()));
+  }
+}
+
 // Under a launcher rank 0 speaks for all.
 void warn(const rules::Verdict& verdict) {
   if (launcher_rank() != 0) return;
@@ -221,6 +247,7 @@ int run_train(const TrainOptions& options) {
   bool has_started = false;
   const auto open_log = [&](const train::RunStart& start) {
     has_started = true;
+    keep_machine(config, start);
     for (const std::string& said : opening_lines(verdict, name, options.opening)) line.log(said);
     for (const std::string& said : start_lines(config, start)) line.log(said);
     for (const std::string& warning : start_warnings(config, start)) print_warning(warning);

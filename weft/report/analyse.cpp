@@ -1,12 +1,15 @@
 #include "weft/report/analyse.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/derive/gpu.h"
+#include "weft/report/about.h"
 #include "weft/report/comparison.h"
+#include "weft/report/experts.h"
 #include "weft/report/next.h"
 #include "weft/report/what_if.h"
 #include "weft/rules/validate.h"
@@ -92,10 +95,35 @@ std::optional<config::Config> settled(const Evidence& evidence, Report& report) 
   return std::nullopt;
 }
 
+// Where ranks share cores, what is lost is lost to the wait for a core.
 std::string dominant_wall(const Report& report) {
   if (report.memory && report.memory->share() > 1) return std::string(word(trace::Wall::Memory));
   if (report.traced_steps == 0) return "";
-  return std::string(word(trace::dominant_wall(trace::lost_of(report.walls), report.walls.step)));
+  const trace::Wall wall = trace::dominant_wall(trace::lost_of(report.walls), report.walls.step);
+  if (!report.crowded.empty() && wall != trace::Wall::Compute) return "cores";
+  return std::string(word(wall));
+}
+
+// Why a step is predicted far from what was measured: as the guess of its nodes alone, with no time
+// between them and a core or a GPU for each rank.
+std::string reason_for(const Comparison& comparison, const std::string& crowded) {
+  constexpr double kFar = 0.25;
+  const double error = comparison.step.error();
+  if (std::abs(error) < kFar) return "";
+  if (!crowded.empty() && error < 0) {
+    return "a step is predicted as if each rank had cores of its own; here they are shared";
+  }
+  if (error > 0) return "the nodes ran faster than they do by the costs above";
+  const Comparison::Row& replayed = comparison.replayed;
+  const bool is_replayed = replayed.predicted_ms > 0;
+  if (is_replayed && replayed.error() < error / 2) {
+    return text(
+        "even its measured nodes fill only {:.4g} of {:.4g} ms: the rest lies between them "
+        "(issuing, waking, the operating system, other programs)",
+        replayed.predicted_ms,
+        comparison.step.measured_ms);
+  }
+  return "the nodes took longer than they do by the costs above: the rows below say which";
 }
 
 // What only the schedule of the run and its trace together tell.
@@ -178,15 +206,23 @@ double Report::step_ms() const {
 Report analyse(const Evidence& evidence) {
   Report report{.name = evidence.name,
                 .kind = evidence.kind,
+                .learning = evidence.learning,
                 .steps = evidence.steps,
                 .loads = evidence.loads,
                 .notes = evidence.notes};
   take_times(evidence, report);
   const std::optional<config::Config> run = settled(evidence, report);
+  for (const Start& start : evidence.starts) report.starts.push_back(start.step);
+  if (!run) report.experts = experts_in(evidence);
   Priced priced;
   if (run) {
+    report.about = about_run(*run, evidence);
+    report.crowded = crowding_of(*run, evidence.starts);
     take_memory(*run, report);
     priced = price(evidence, *run, report);
+    if (report.comparison) {
+      report.comparison->reason = reason_for(*report.comparison, report.crowded);
+    }
   }
   report.wall = dominant_wall(report);
   report.next = next_to_try({.report = report,

@@ -7,6 +7,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
+#include "weft/trace/waits.h"
 
 namespace weft::report {
 namespace {
@@ -47,18 +48,24 @@ std::int32_t kind_of(const trace::Span& node) {
   return static_cast<std::int32_t>(trace::activity_of(node));
 }
 
-void add_rank(const trace::Timeline& timeline, int run, Names& names, DrawnTimeline& drawn) {
+void add_rank(const trace::Timeline& timeline,
+              int run,
+              const trace::Waits& waits,
+              Names& names,
+              DrawnTimeline& drawn) {
   std::map<std::pair<int, std::string>, std::vector<DrawnSpan>> lanes;
   for (const trace::Span& span : timeline.spans) {
     if (span.run != run || !trace::is_node(span)) continue;
-    lanes[{trace::lane_position(span.lane), span.lane}].push_back({.name = names.number(span.name),
-                                                                   .kind = kind_of(span),
-                                                                   .begin_ns = span.begin_ns,
-                                                                   .end_ns = span.end_ns});
+    lanes[{trace::lane_position(span.lane), span.lane}].push_back(
+        {.name = names.number(span.name),
+         .kind = kind_of(span),
+         .begin_ns = span.begin_ns,
+         .end_ns = span.end_ns,
+         .waited_ns = waits.waited_ns(timeline, span)});
   }
   for (auto& [lane, spans] : lanes) {
     drawn.lanes.push_back(
-        {.name = text("{} {}", timeline.rank, lane.second), .spans = std::move(spans)});
+        {.group = text("rank {}", timeline.rank), .name = lane.second, .spans = std::move(spans)});
   }
 }
 
@@ -68,15 +75,16 @@ void draw_ranks(const Evidence& evidence, Names& names, DrawnTimeline& drawn) {
     drawn.kinds.push_back({.name = std::string(trace::words_of(activity)),
                            .colour = std::string(trace::colour_of(activity))});
   }
-  drawn.kinds.push_back({.name = "host", .colour = "#c9d1d9"});
+  drawn.kinds.push_back({.name = "host", .colour = "#b8325f"});
   const int run = last_traced_run(evidence.timelines);
+  const trace::Waits waits(evidence.timelines, evidence.clocks);
   std::size_t ranks = 0;
   for (const trace::Timeline& timeline : evidence.timelines) {
     if (drawn.lanes.size() >= kMostDrawnLanes) break;
-    add_rank(timeline, run, names, drawn);
+    add_rank(timeline, run, waits, names, drawn);
     ++ranks;
   }
-  drawn.note = text("The last traced step of {} of {}; a lane is named by its rank.",
+  drawn.note = text("The last traced step of {} of {}.",
                     ranks,
                     base::counted(std::ssize(evidence.timelines), "rank"));
 }
@@ -85,8 +93,8 @@ void draw_devices(const trace::DeviceTraces& traces, Names& names, DrawnTimeline
   constexpr std::array<std::pair<trace::SpanKind, const char*>, 5> kKinds{
       {{trace::SpanKind::Gemm, "#08519c"},
        {trace::SpanKind::Attention, "#6baed6"},
-       {trace::SpanKind::Memory, "#a1887f"},
-       {trace::SpanKind::Copy, "#f2b84b"},
+       {trace::SpanKind::Memory, "#c8b37e"},
+       {trace::SpanKind::Copy, "#1f9aa5"},
        {trace::SpanKind::Communication, "#2e9e5b"}}};
   std::map<trace::SpanKind, std::int32_t> numbers;
   for (const auto& [kind, colour] : kKinds) {
@@ -103,8 +111,9 @@ void draw_devices(const trace::DeviceTraces& traces, Names& names, DrawnTimeline
     }
     for (auto& [stream, spans] : streams) {
       if (drawn.lanes.size() >= kMostDrawnLanes) break;
-      drawn.lanes.push_back(
-          {.name = text("GPU {} stream {}", device.device, stream), .spans = std::move(spans)});
+      drawn.lanes.push_back({.group = text("GPU {}", device.device),
+                             .name = text("stream {}", stream),
+                             .spans = std::move(spans)});
     }
   }
   drawn.note =
@@ -157,6 +166,7 @@ std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans,
     DrawnSpan& into = kept.back();
     into.end_ns = std::max(into.end_ns, span.end_ns);
     into.count += span.count;
+    into.waited_ns += span.waited_ns;
     if (length <= longest) continue;
     longest = length;
     into.kind = span.kind;
@@ -212,13 +222,14 @@ base::Json to_json(const DrawnTimeline& timeline) {
   for (const DrawnTimeline::Kind& kind : timeline.kinds) {
     kinds.push_back({{"name", kind.name}, {"colour", kind.colour}, {"dark", is_dark(kind.colour)}});
   }
-  std::vector<std::int64_t> lane_of, begin, length, name, kind, count;
+  std::vector<std::int64_t> lane_of, begin, length, waited, name, kind, count;
   for (std::size_t lane = 0; lane < timeline.lanes.size(); ++lane) {
-    lanes.push_back(timeline.lanes[lane].name);
+    lanes.push_back({{"group", timeline.lanes[lane].group}, {"name", timeline.lanes[lane].name}});
     for (const DrawnSpan& span : timeline.lanes[lane].spans) {
       lane_of.push_back(static_cast<std::int64_t>(lane));
       begin.push_back(span.begin_ns);
       length.push_back(span.end_ns - span.begin_ns);
+      waited.push_back(span.waited_ns);
       name.push_back(span.name);
       kind.push_back(span.kind);
       count.push_back(span.count);
@@ -233,6 +244,7 @@ base::Json to_json(const DrawnTimeline& timeline) {
            {{"lane", lane_of},
             {"begin", begin},
             {"length", length},
+            {"wait", waited},
             {"name", name},
             {"kind", kind},
             {"count", count}}}};

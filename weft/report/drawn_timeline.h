@@ -14,6 +14,7 @@ struct DrawnSpan {
   std::int32_t name = 0, kind = 0;
   std::int32_t count = 1;  // spans that it stands for: neighbours, too short to tell apart
   std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t waited_ns = 0;  // of it, from its begin: for peers or other nodes
 };
 
 struct DrawnTimeline {
@@ -21,7 +22,8 @@ struct DrawnTimeline {
     std::string name, colour;
   };
   struct Lane {
-    std::string name;
+    std::string group;             // "rank 0", "GPU 3"
+    std::string name;              // "compute", "stream 7"
     std::vector<DrawnSpan> spans;  // by begin
   };
   std::vector<Kind> kinds;

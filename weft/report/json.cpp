@@ -58,6 +58,7 @@ Json comparison_json(const Comparison& comparison) {
   return {{"costs", comparison.costs},
           {"step", row_json(comparison.step)},
           {"replayed", row_json(comparison.replayed)},
+          {"reason", comparison.reason.empty() ? Json(nullptr) : Json(comparison.reason)},
           {"pieces", std::move(pieces)},
           {"nodes", std::move(nodes)}};
 }
@@ -98,7 +99,8 @@ Json steps_json(const StepTimes& steps) {
 }  // namespace
 
 Json to_json(const Report& report) {
-  Json ranks = Json::array(), loads = Json::array(), next = Json::array();
+  Json ranks = Json::array(), loads = Json::array(), next = Json::array(), about = Json::object();
+  for (const Fact& fact : report.about) about[fact.name] = fact.words;
   for (const trace::RankWalls& rank : report.ranks) {
     ranks.push_back(
         {{"rank", rank.rank}, {"label", rank.label}, {"walls", walls_json(rank.walls)}});
@@ -111,28 +113,24 @@ Json to_json(const Report& report) {
                      {"dropped", load.dropped}});
   }
   for (const Suggestion& one : report.next) next.push_back(next_json(one, report.step_ms()));
-  Json json{{"name", report.name},
-            {"kind", report.kind},
-            {"steps", nullptr},
-            {"traced_steps", report.traced_steps},
-            {"micro_batches", nullptr},
-            {"longest_rank", nullptr},
-            {"wall", nullptr},
-            {"walls", nullptr},
-            {"exposed", nullptr},
-            {"exposed_total", nullptr},
-            {"ranks", std::move(ranks)},
-            {"memory", nullptr},
-            {"loads", std::move(loads)},
-            {"comparison", nullptr},
-            {"next", std::move(next)},
-            {"notes", report.notes}};
+  Json json{{"name", report.name},       {"kind", report.kind},
+            {"about", std::move(about)}, {"starts", report.starts},
+            {"learning", nullptr},       {"crowded", nullptr},
+            {"steps", nullptr},          {"traced_steps", report.traced_steps},
+            {"micro_batches", nullptr},  {"longest_rank", nullptr},
+            {"wall", nullptr},           {"walls", nullptr},
+            {"exposed", nullptr},        {"exposed_total", nullptr},
+            {"ranks", std::move(ranks)}, {"memory", nullptr},
+            {"loads", std::move(loads)}, {"comparison", nullptr},
+            {"next", std::move(next)},   {"notes", report.notes}};
   if (!report.wall.empty()) json["wall"] = report.wall;
   if (report.traced_steps > 0) {
     json["walls"] = walls_json(report.walls);
     json["exposed"] = exposed_json(report.exposure);
     json["exposed_total"] = trace::to_json(report.exposure.total);
   }
+  if (report.learning) json["learning"] = to_json(*report.learning);
+  if (!report.crowded.empty()) json["crowded"] = report.crowded;
   if (report.steps) json["steps"] = steps_json(*report.steps);
   if (report.shortened.micro_batches > 0) {
     json["micro_batches"] = {{"shown", report.shortened.shown},

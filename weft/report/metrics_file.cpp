@@ -49,6 +49,7 @@ class Lines {
 class Sums {
  public:
   void add_step(const Line& line) {
+    learning_.take(line);
     if (is_first_) {
       first_ = line;
       is_first_ = false;
@@ -59,7 +60,7 @@ class Sums {
 
   MetricsFile finish() {
     if (ms_.empty() && !is_first_) add(first_);  // of a run of one step there is nothing else
-    MetricsFile file{.steps = {}, .loads = {}, .unread = unread};
+    MetricsFile file{.steps = {}, .loads = {}, .learning = learning_.finish(), .unread = unread};
     if (!ms_.empty()) {
       file.steps = StepTimes{.steps = std::ssize(ms_),
                              .median_ms = base::median(ms_),
@@ -108,6 +109,7 @@ class Sums {
     ++sum.steps;
   }
 
+  LearningLines learning_;
   bool is_first_ = true;
   Line first_;
   std::vector<double> ms_, tokens_, tflops_;

@@ -1,4 +1,4 @@
-// What metrics.jsonl of a run folder says of steps and experts.
+// What metrics.jsonl of a run folder says of steps, learning and experts.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,8 @@ namespace weft::report {
 struct MetricsFile {
   std::optional<StepTimes> steps;  // none: no line tells a time
   std::vector<LayerLoad> loads;    // by layer
-  std::int64_t unread = 0;         // lines that are no JSON or say nothing of a step
+  std::optional<Learning> learning = {};
+  std::int64_t unread = 0;  // lines that are no JSON or say nothing of a step
 };
 
 // SystemError where the file cannot be read. A line longer than a mebibyte is not read.

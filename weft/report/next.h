@@ -38,6 +38,10 @@ struct Idea {
   std::string because, rule;
 };
 
+// A foreign trace does not say what is switched on: communication that is hidden for the most part
+// runs beside compute already.
+bool is_hidden_already(const NextFacts& facts, const std::string& kind);
+
 // By wall; of files of their names.
 std::vector<Idea> communication_ideas(const NextFacts& facts);
 std::vector<Idea> operation_ideas(const NextFacts& facts);

@@ -61,6 +61,7 @@ void add_expert_ideas(const NextFacts& facts, std::vector<Idea>& ideas) {
     ideas.push_back(std::move(idea));
     return;
   }
+  if (is_hidden_already(facts, "ep")) return;
   ideas.push_back(cover(facts,
                         "ep",
                         {"comm_overlap.overlap_moe_expert_parallel_comm=true"},
@@ -128,27 +129,33 @@ void add_balance_idea(const NextFacts& facts, std::vector<Idea>& ideas) {
 
 }  // namespace
 
+bool is_hidden_already(const NextFacts& facts, const std::string& kind) {
+  constexpr double kMostlyHidden = 0.75;
+  const auto found = facts.report.exposure.kinds.find(kind);
+  return facts.run == nullptr && found != facts.report.exposure.kinds.end() &&
+         found->second.hidden_any > kMostlyHidden;
+}
+
 std::vector<Idea> communication_ideas(const NextFacts& facts) {
   std::vector<Idea> ideas;
   add_expert_ideas(facts, ideas);
   add_dispatcher_idea(facts, ideas);
   add_balance_idea(facts, ideas);
-  ideas.push_back(cover(facts,
-                        "dp",
-                        {"comm_overlap.overlap_grad_reduce=true"},
-                        "reduce gradients bucket by bucket while the backward goes on"));
-  ideas.push_back(cover(facts,
-                        "dp",
-                        {"comm_overlap.overlap_param_gather=true"},
-                        "gather parameters bucket by bucket while the forward goes on"));
-  ideas.push_back(cover(facts,
-                        "tp",
-                        {"comm_overlap.tp_comm_overlap=true"},
-                        "run tensor-parallel collectives under the products beside them"));
-  ideas.push_back(cover(facts,
-                        "pp",
-                        {"comm_overlap.overlap_p2p_comm=true"},
-                        "send and receive between stages under compute"));
+  const auto add_cover = [&](const std::string& kind, const char* change, const char* rule) {
+    if (!is_hidden_already(facts, kind)) ideas.push_back(cover(facts, kind, {change}, rule));
+  };
+  add_cover("dp",
+            "comm_overlap.overlap_grad_reduce=true",
+            "reduce gradients bucket by bucket while the backward goes on");
+  add_cover("dp",
+            "comm_overlap.overlap_param_gather=true",
+            "gather parameters bucket by bucket while the forward goes on");
+  add_cover("tp",
+            "comm_overlap.tp_comm_overlap=true",
+            "run tensor-parallel collectives under the products beside them");
+  add_cover("pp",
+            "comm_overlap.overlap_p2p_comm=true",
+            "send and receive between stages under compute");
   return ideas;
 }
 

@@ -1,4 +1,6 @@
 // Ideas against the host wall and the compute wall.
+#include <algorithm>
+
 #include "weft/base/text.h"
 #include "weft/measure/memory_forecast.h"
 #include "weft/report/next.h"
@@ -30,6 +32,15 @@ void add_larger_micro_batch(const NextFacts& facts, std::vector<Idea>& ideas) {
 void add_graphs(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (facts.run == nullptr && facts.report.kind.ends_with("trace of Weft")) return;
   if (facts.run != nullptr && facts.run->model.cuda_graph_impl != config::CudaGraphImpl::None) {
+    return;
+  }
+  if (facts.run == nullptr && !facts.report.experts) {
+    ideas.push_back({.phase = Phase::Retune,
+                     .words = {"model.cuda_graph_impl=full_iteration"},
+                     .at_most_ms = facts.report.walls.host,
+                     .because = host_text(facts),
+                     .rule = "CUDA graphs only after a profile shows launch gaps; shapes of a step "
+                             "without experts are the same each time (A11)"});
     return;
   }
   ideas.push_back({.phase = Phase::Retune,
@@ -84,13 +95,15 @@ void add_no_recompute(const NextFacts& facts, std::vector<Idea>& ideas) {
 void add_fusion(const NextFacts& facts, std::vector<Idea>& ideas) {
   const trace::Walls& walls = facts.report.walls;
   if (facts.run == nullptr) {
+    if (!facts.report.experts) return;
+    const double rows = std::min(facts.report.experts->rows_ms, walls.compute - walls.gemm);
     ideas.push_back({.phase = Phase::Retune,
                      .words = {"model.moe_permute_fusion=true", "model.moe_router_fusion=true"},
-                     .at_most_ms = walls.compute - walls.gemm,
-                     .because = text("of {:.4g} ms of compute {:.4g} are neither products nor "
-                                     "attention",
+                     .at_most_ms = rows,
+                     .because = text("of {:.4g} ms of compute kernels that route, sort and bring "
+                                     "rows take {:.4g}",
                                      walls.compute,
-                                     walls.compute - walls.gemm),
+                                     rows),
                      .rule = "the compute wall: fuse what only moves memory"});
     return;
   }

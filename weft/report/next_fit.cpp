@@ -45,7 +45,19 @@ std::vector<Suggestion> idle_suggestions(const NextFacts& facts) {
                "waits for another, or data that is not there: the host's calls tell them apart"}};
 }
 
+// Ranks that share cores: nothing else can be told from such a run.
+std::vector<Suggestion> crowding_suggestions(const NextFacts& facts) {
+  return {{.phase = Phase::Profile,
+           .change = "fewer ranks, or a machine with a core for each thread",
+           .gain_ms = std::nullopt,
+           .because = facts.report.crowded,
+           .rule = "a layout is judged where each rank has its own cores"}};
+}
+
 std::vector<Suggestion> profile_suggestions(const NextFacts& facts) {
+  if (facts.report.traced_steps > 0 && !facts.report.crowded.empty()) {
+    return crowding_suggestions(facts);
+  }
   if (facts.report.traced_steps > 0) return idle_suggestions(facts);
   return {{.phase = Phase::Profile,
            .change = "runtime.trace=true",

@@ -63,6 +63,7 @@ std::vector<Idea> pipeline_ideas(const NextFacts& facts) {
   std::vector<Idea> ideas;
   const double bubble = facts.report.walls.bubble;
   if (facts.run == nullptr || facts.run->model.pipeline_model_parallel_size == 1) return ideas;
+  if (!facts.report.crowded.empty()) return ideas;  // stages wait for cores, not for each other
   add_order(facts, ideas);
   ideas.push_back(
       {.phase = Phase::Scale,

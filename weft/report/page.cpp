@@ -16,6 +16,7 @@ using base::Json;
 using train::BytesByTag;
 
 constexpr std::size_t kMostColumns = 600;
+constexpr std::size_t kMostRanks = 256;
 constexpr int kDrawnTags = tensor::kDeviceTags;  // the first ones: they add up to a rank's bytes
 
 // Of each few points the one with most bytes.
@@ -111,11 +112,45 @@ void put(std::string& page, std::string_view place, std::string_view content) {
   page.replace(at, place.size(), content);
 }
 
+// A page draws some ranks, and no node by its name.
+Json report_for_page(const Report& report) {
+  Json json = to_json(report);
+  Json& ranks = json["ranks"];
+  json["rank_count"] = ranks.size();
+  while (ranks.size() > kMostRanks) ranks.erase(ranks.size() - 1);
+  if (json["comparison"].is_object()) json["comparison"].erase("nodes");
+  return json;
+}
+
+// The timeline is of one step, and the step of the report a mean, or of more micro-batches.
+DrawnTimeline timeline_for_page(const Report& report, const Evidence& evidence) {
+  DrawnTimeline timeline = draw_timeline(evidence);
+  const double shown_ms = static_cast<double>(timeline.end_ns) / 1e6;
+  if (report.traced_steps == 0) return timeline;
+  if (evidence.devices) {
+    timeline.note += base::text(" It is {:.4g} ms long.", shown_ms);
+  } else if (report.shortened.is_short()) {
+    timeline.note += base::text(" It shows {:.4g} of {:.4g} ms: {} of {} micro-batches.",
+                                shown_ms,
+                                report.walls.step,
+                                report.shortened.shown,
+                                report.shortened.micro_batches);
+  } else {
+    timeline.note += base::text(" It took {:.4g} ms", shown_ms);
+    timeline.note += report.traced_steps > 1
+                         ? base::text("; {:.4g} ms is the mean of {} traced steps.",
+                                      report.walls.step,
+                                      report.traced_steps)
+                         : ".";
+  }
+  return timeline;
+}
+
 }  // namespace
 
 std::string to_page(const Report& report, const Evidence& evidence) {
-  const Json data{{"report", to_json(report)},
-                  {"timeline", to_json(draw_timeline(evidence))},
+  const Json data{{"report", report_for_page(report)},
+                  {"timeline", to_json(timeline_for_page(report, evidence))},
                   {"memory", memory_of(report, evidence)}};
   std::string page(kPageHtml);
   put(page, "/*STYLE*/", kPageStyle);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/measure/memory_forecast.h"
+#include "weft/report/learning.h"
 #include "weft/trace/device_trace.h"
 #include "weft/trace/exposure.h"
 #include "weft/trace/walls.h"
@@ -45,6 +46,7 @@ struct Comparison {
   Row replayed;             // the same from what its nodes cost, with no time between them
   std::vector<Row> pieces;  // "F.experts": all of a step together, longest first
   std::vector<Row> nodes;   // "3F.experts": one execution
+  std::string reason;  // why the step is predicted far from what was measured; empty: it is near
 };
 
 // What a run needs of memory, predicted by a dry step; see weft/measure/memory_forecast.h.
@@ -54,6 +56,11 @@ struct MemoryWall {
   std::size_t room_bytes = 0;  // of it, that a run can have
 
   double share() const;  // of the room; 0 where that is not known
+};
+
+// What a trace tells of experts, where no config does.
+struct Experts {
+  double rows_ms = 0;  // of kernels that route, sort and bring rows, a step of a rank
 };
 
 // The order in which the guide asks: does it fit, is it laid out well, where does its time go,
@@ -71,17 +78,28 @@ struct Suggestion {
   std::string rule;                                              // behind it
 };
 
+// One thing that a reader of the report should know of the run: {"ranks", "4 ranks (threads),
+// ..."}.
+struct Fact {
+  std::string name, words;
+};
+
 struct Report {
-  std::string name;  // as it was asked for
-  std::string kind;  // "run", "trace of Weft" (measured or simulated), "trace of a profiler"
+  std::string name;         // as it was asked for
+  std::string kind;         // "run", "trace of Weft" (measured or simulated), "trace of a profiler"
+  std::vector<Fact> about;  // what ran, and on what
+  std::vector<std::int64_t> starts;  // steps at which the run was started, where it is known
+  std::optional<Learning> learning;
   std::optional<StepTimes> steps;
-  int traced_steps = 0;                 // 0: there is no trace
+  std::string crowded;   // ranks that share cores, and what follows; empty: none, or not known
+  int traced_steps = 0;  // 0: there is no trace
   trace::Shortened shortened;           // which micro-batches the trace shows; times are of all
   std::vector<trace::RankWalls> ranks;  // where there is one
   bool has_launches = false;            // of another program's: it says when the host was late
   std::optional<int> longest;           // of a simulated step: the rank that times are of
   trace::Walls walls;
   trace::Exposure exposure;
+  std::optional<Experts> experts;  // of a trace without a config: nullopt: it has none
   std::vector<LayerLoad> loads;
   std::optional<MemoryWall> memory;
   std::optional<Comparison> comparison;

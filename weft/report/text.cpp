@@ -21,6 +21,9 @@ std::string human(std::size_t bytes) { return base::human_bytes(static_cast<doub
 
 std::string heading(const Report& report) {
   std::string all = text("{} {}", report.kind, base::shown(report.name));
+  for (const Fact& fact : report.about) all += text("\n  {:<10}{}", fact.name, fact.words);
+  if (report.learning) all += text("\n  {:<10}{}", "learned", learning_text(*report.learning));
+  if (!report.crowded.empty()) all += text("\n  {:<10}{}", "crowded", report.crowded);
   if (report.steps) {
     all += text("\n{}: median {:.4g} ms, {:.0f} tokens/s, {:.3g} TFLOP/s a rank",
                 base::counted(report.steps->steps, "step"),
@@ -163,7 +166,8 @@ std::string comparison_text(const Report& report) {
   }
   rest.name = base::counted(left, "smaller piece");
   if (left > 0) all += row_text(rest);
-  return all + "  (replayed: the step from the measured nodes alone, with no time between them)\n";
+  all += "  (replayed: the step from the measured nodes alone, with no time between them)\n";
+  return comparison.reason.empty() ? all : all + text("  why: {}\n", comparison.reason);
 }
 
 std::string gain_text(const Suggestion& suggestion, double step_ms) {
@@ -181,7 +185,9 @@ std::string gain_text(const Suggestion& suggestion, double step_ms) {
 }
 
 std::string next_text(const Report& report) {
-  std::string all = text("\ndominant wall: {}\n", report.wall.empty() ? "not known" : report.wall);
+  std::string all = text("\ndominant wall: {}{}\n",
+                         report.wall.empty() ? "not known" : report.wall,
+                         report.wall == "cores" ? ", which ranks share" : "");
   if (report.next.empty()) {
     return all + "next: nothing that this report knows gains more than a hundredth of the step\n";
   }

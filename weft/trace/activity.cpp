@@ -70,7 +70,8 @@ std::string_view words_of(Activity activity) {
   return "";
 }
 
-// Apart in lightness as well as in hue, for those who see few hues.
+// Blues are forward, greens are communication. They differ in lightness as well as in hue, for
+// readers who see few hues.
 std::string_view colour_of(Activity activity) {
   switch (activity) {
     case Activity::ForwardAttention:
@@ -86,11 +87,11 @@ std::string_view colour_of(Activity activity) {
     case Activity::StepEnd:
       return "#596673";
     case Activity::Dispatch:
-      return "#2e9e5b";
+      return "#17803d";
     case Activity::Combine:
-      return "#8756ad";
+      return "#57b894";
     case Activity::OtherCommunication:
-      return "#a9b4bf";
+      return "#a8c686";
   }
   return "";
 }

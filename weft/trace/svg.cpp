@@ -9,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
 #include "weft/trace/svg_text.h"
+#include "weft/trace/waits.h"
 
 namespace weft::trace {
 namespace {
@@ -24,17 +25,24 @@ constexpr double kTrack = 14;    // height of a lane
 constexpr double kTrackStep = 16;
 constexpr double kRankGap = 6;
 constexpr double kCaption = 28;
-constexpr double kThinnest = 0.3;  // a span is never drawn thinner
+constexpr double kWaiting = 4;  // height of what waits
+constexpr double kTitleLine = 20;
+constexpr std::size_t kTitleLetters = 128;  // of 16 px that a line holds
+constexpr double kThinnest = 0.3;           // a span is never drawn thinner
 
 // What is drawn of a row: one run, its nodes by rank and lane.
 struct Row {
   std::string caption;
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  struct Node {
+    const Span* span = nullptr;
+    std::int64_t waited_ns = 0;  // from its begin
+  };
   struct Track {
     std::string rank;  // on the first track of a rank
     std::string lane;
-    std::vector<const Span*> nodes;
+    std::vector<Node> nodes;
   };
   std::vector<Track> tracks;
 
@@ -74,8 +82,8 @@ void cut(double from_ms, double to_ms, Row& row) {
   std::string rank;
   for (Row::Track& track : row.tracks) {
     if (!track.rank.empty()) rank = std::exchange(track.rank, {});
-    std::erase_if(track.nodes, [&](const Span* node) {
-      const Extent extent = extent_of(*node, row);
+    std::erase_if(track.nodes, [&](const Row::Node& node) {
+      const Extent extent = extent_of(*node.span, row);
       return extent.end_ms < from_ms || extent.begin_ms > to_ms;
     });
     if (track.nodes.empty()) continue;
@@ -85,11 +93,12 @@ void cut(double from_ms, double to_ms, Row& row) {
   row.tracks = std::move(left);
 }
 
-void add_rank(const Timeline& timeline, int run, Row& row) {
-  std::map<std::pair<int, std::string>, std::vector<const Span*>> lanes;
+void add_rank(const Timeline& timeline, int run, const Waits& waits, Row& row) {
+  std::map<std::pair<int, std::string>, std::vector<Row::Node>> lanes;
   for (const Span& span : timeline.spans) {
     if (span.run == run && is_drawn(span)) {
-      lanes[{lane_position(span.lane), span.lane}].push_back(&span);
+      lanes[{lane_position(span.lane), span.lane}].push_back(
+          {.span = &span, .waited_ns = waits.waited_ns(timeline, span)});
     }
   }
   bool first = true;
@@ -104,8 +113,9 @@ Row lay_out(const Picture::Row& source, const SvgOptions& options) {
   Row row{.caption = source.caption, .tracks = {}};
   const int run = options.run.value_or(last_run(source));
   bool any = false;
+  const Waits waits(source.timelines, Clocks::Shared);
   for (const Timeline& timeline : source.timelines) {
-    add_rank(timeline, run, row);
+    add_rank(timeline, run, waits, row);
     for (const Span& span : timeline.spans) {
       if (span.run != run) continue;
       row.begin = any ? std::min(row.begin, span.begin_ns) : span.begin_ns;
@@ -153,8 +163,12 @@ class Drawing {
   }
 
   std::string draw() {
-    line(kMargin, 26, "t", title_);
-    double y = 40;
+    double y = 26;
+    for (const std::string& words : svg::wrapped(title_, kTitleLetters)) {
+      line(kMargin, y, "t", words);
+      y += kTitleLine;
+    }
+    y = y - kTitleLine + 14;
     const double top = y;
     for (const Row& row : rows_) y = draw_row(row, y);
     draw_axis(top, y + 4);
@@ -163,12 +177,10 @@ class Drawing {
     return text(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\">\n"
-        "<style>text{{font:11px ui-monospace,monospace;fill:#24292f}}.t{{font:bold 16px "
-        "sans-serif}}.c{{font:bold 13px sans-serif}}.r{{text-anchor:end}}.m{{text-anchor:middle}}"
-        "</style>\n"
-        "<rect width=\"{0}\" height=\"{1}\" rx=\"8\" fill=\"#fbfcfd\"/>\n{2}{3}</svg>\n",
+        "{2}<rect class=\"paper\" width=\"{0}\" height=\"{1}\" rx=\"8\"/>\n{3}{4}</svg>\n",
         px(kWidth),
         px(y),
+        svg::style(),
         axis_,
         body_);
   }
@@ -210,22 +222,34 @@ class Drawing {
   // A span is a thick line: short to write. Those of one colour are one group.
   void draw_track(const Row& row, const Row::Track& track, double y) {
     // The lane itself ends where the step does.
-    body_ += text("<path stroke=\"#eceff2\" stroke-width=\"{}\" d=\"M{} {}H{}\"/>\n",
+    body_ += text("<path class=\"lane\" stroke-width=\"{}\" d=\"M{} {}H{}\"/>\n",
                   px(kTrack),
                   px(left_),
                   px(y + kTrack / 2),
                   px(x_of(std::clamp(row.step_ms(), from_, to_))));
-    std::map<Activity, std::string> groups;
-    for (const Span* node : track.nodes) {
-      const auto [begin, end] = extent_of(*node, row);
-      const double x = x_of(std::max(begin, from_));
-      groups[activity_of(*node)] +=
-          text("<path d=\"M{} {}h{}\"><title>{} {:.3g} ms</title></path>\n",
-               px(x),
-               px(y + kTrack / 2),
-               px(std::max(x_of(std::min(end, to_)) - x, kThinnest)),
-               escape(node->name),
-               end - begin);
+    std::map<Activity, std::string> groups, waits;
+    for (const Row::Node& node : track.nodes) {
+      const auto [begin, end] = extent_of(*node.span, row);
+      const double waited = static_cast<double>(node.waited_ns) / 1e6;
+      const Activity activity = activity_of(*node.span);
+      const double works = begin + waited, x = x_of(std::clamp(works, from_, to_));
+      groups[activity] += text("<path d=\"M{} {}h{}\"><title>{} {:.3g} ms{}</title></path>\n",
+                               px(x),
+                               px(y + kTrack / 2),
+                               px(std::max(x_of(std::min(end, to_)) - x, kThinnest)),
+                               escape(node.span->name),
+                               end - begin,
+                               waited > 0 ? text(", waited {:.3g}", waited) : "");
+      const double waits_from = x_of(std::max(begin, from_));
+      if (x - waits_from < kThinnest) continue;
+      waits[activity] += text("M{} {}h{}", px(waits_from), px(y + kTrack / 2), px(x - waits_from));
+    }
+    for (const auto& [activity, paths] : waits) {
+      any_waits_ = true;
+      body_ += text("<path stroke=\"{}\" stroke-width=\"{}\" stroke-opacity=\"0.6\" d=\"{}\"/>\n",
+                    colour_of(activity),
+                    px(kWaiting),
+                    paths);
     }
     for (const auto& [activity, paths] : groups) {
       used_.insert(activity);
@@ -241,7 +265,7 @@ class Drawing {
     // Added to zero, because the ceiling of a little less than nothing is written "-0".
     for (double n = 0 + std::ceil(from_ / tick - 1e-9); n * tick <= to_ * (1 + 1e-9); ++n) {
       const std::string x = px(x_of(n * tick));
-      axis_ += text("<path stroke=\"#d0d7de\" d=\"M{} {}V{}\"/>\n", x, px(top), px(bottom));
+      axis_ += text("<path class=\"tick\" d=\"M{} {}V{}\"/>\n", x, px(top), px(bottom));
       axis_ +=
           text("<text class=\"m\" x=\"{}\" y=\"{}\">{:.6g}</text>\n", x, px(bottom + 14), n * tick);
     }
@@ -251,20 +275,22 @@ class Drawing {
 
   double draw_legend(double y) {
     double x = kMargin;
-    for (const Activity activity : used_) {
-      const std::string_view words = words_of(activity);
+    const auto add = [&](std::string_view words, std::string_view colour, double height) {
       const double width = 34 + kLetter * static_cast<double>(words.size());
       if (x + width > kWidth) {
         x = kMargin;
         y += 18;
       }
-      body_ += text("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n",
+      body_ += text("<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"{}\" fill=\"{}\"/>\n",
                     px(x),
-                    px(y - 10),
-                    colour_of(activity));
+                    px(y - 4 - height / 2),
+                    px(height),
+                    colour);
       line(x + 17, y, "", words);
       x += width;
-    }
+    };
+    for (const Activity activity : used_) add(words_of(activity), colour_of(activity), 12);
+    if (any_waits_) add("thin: it waits", "#8c959f", kWaiting);
     return y + 16;
   }
 
@@ -274,6 +300,7 @@ class Drawing {
   std::vector<Row> rows_;
   std::string axis_, body_;
   std::set<Activity> used_;
+  bool any_waits_ = false;
 };
 
 }  // namespace

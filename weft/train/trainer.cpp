@@ -136,13 +136,13 @@ class RankRun {
     run_dir_ = gather_texts(engine_, log_ ? log_->folder().string() : std::string()).front();
     if (!log_) return;
     RunStart start{.run_dir = run_dir_,
+                   .step = first_step_,
                    .tokens = dataset_.tokens(),
                    .train_samples = dataset_.samples(data::Split::Train),
                    .eval_samples = dataset_.samples(data::Split::Eval),
                    .test_samples = dataset_.samples(data::Split::Test)};
     for (const EvaluationData& set : evaluation_) {
-      start.evaluation.push_back(
-          {.name = set.name, .samples = set.dataset->samples(data::Split::Train)});
+      start.evaluation.push_back({set.name, set.dataset->samples(data::Split::Train)});
     }
     request_.start(start);
     const std::string replaced = replacement_text(config_, resumed());

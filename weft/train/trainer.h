@@ -19,6 +19,7 @@ namespace weft::train {
 // What a run knows when it begins, beyond its config.
 struct RunStart {
   std::filesystem::path run_dir;
+  std::int64_t step = 0;                // steps done before, of a run that goes on
   std::optional<std::uint64_t> tokens;  // of the data; none: it never ends
   std::uint64_t train_samples = 0;      // one epoch
   std::uint64_t eval_samples = 0;

@@ -3,19 +3,30 @@ function drawHead() {
   const report = data.report;
   document.title = "weft report: " + report.name;
   byId("title").textContent = "weft report: " + report.name;
-  const lines = [report.kind + (report.wall ? "; dominant wall: " + report.wall : "")];
+  const wall = report.wall === "cores" ? "cores, which ranks share" : report.wall;
+  const lines = [report.kind + (wall ? "; dominant wall: " + wall : "")];
   if (report.steps) {
-    lines.push(report.steps.count + " steps, median " + ms(report.steps.median_ms) + ", " +
+    lines.push(counted(report.steps.count, "step") + ", median " + ms(report.steps.median_ms) + ", " +
       Math.round(report.steps.tokens_per_second) + " tokens/s");
   }
   if (report.traced_steps) {
-    lines.push(report.traced_steps + " traced, " + report.ranks.length + " ranks, " + ms(report.walls.step_ms) + " a step");
+    lines.push("traced: " + counted(report.traced_steps, "step") + " of " + counted(report.rank_count, "rank") + ", " + ms(report.walls.step_ms) + " a step");
   }
   const shown = report.micro_batches;
   if (shown && shown.shown < shown.of) {
-    lines.push("the timeline shows " + shown.shown + " of " + shown.of + " micro-batches; times are of all of them");
+    lines.push("the timeline shows " + shown.shown + " of " + counted(shown.of, "micro-batch").replace("batchs", "batches") + "; times are of all of them");
   }
   byId("summary").textContent = lines.join("\n");
+}
+
+function drawAbout(place) {
+  const facts = Object.entries(data.report.about);
+  if (!facts.length) { hint(place, "Not known: a trace does not say what ran."); return; }
+  const list = element("dl", undefined, place);
+  for (const [name, words] of facts) {
+    element("dt", name, list);
+    element("dd", words, list);
+  }
 }
 
 function gainText(one) {
@@ -25,8 +36,8 @@ function gainText(one) {
   return basis + ms(one.gain_ms) + (one.gain === null ? "" : ", " + percent(one.gain) + " of the step");
 }
 
-function drawNext() {
-  const list = byId("next");
+function drawNext(place) {
+  const list = element("ol", undefined, place);
   for (const one of data.report.next) {
     const item = element("li", undefined, list);
     element("span", one.phase + ": ", item);
@@ -37,17 +48,22 @@ function drawNext() {
   if (!data.report.next.length) element("li", "nothing that this report knows gains more than a hundredth of the step", list);
 }
 
-function drawNotes() {
-  if (!data.report.notes.length) return;
-  show("notes-section");
-  for (const note of data.report.notes) element("li", note, byId("notes"));
+function drawNotes(place) {
+  if (!data.report.notes.length) { hint(place, "None."); return; }
+  const list = element("ul", undefined, place);
+  for (const note of data.report.notes) element("li", note, list);
 }
 
 function makeTimeline() {
   const timeline = data.timeline;
-  if (!timeline.spans.lane.length) return null;
-  show("timeline-section");
-  for (const kind of timeline.kinds) legendEntry(byId("legend"), kind.colour, kind.name);
+  if (!timeline.spans.lane.length) {
+    byId("timeline-tools").hidden = true;
+    hint(byId("timeline-section"), noTrace());
+    return null;
+  }
+  const used = new Set(timeline.spans.kind), waits = timeline.spans.wait.some((ns) => ns > 0);
+  timeline.kinds.forEach((kind, i) => { if (used.has(i)) legendEntry(byId("legend"), kind.colour, kind.name); });
+  if (waits) legendEntry(byId("legend"), "transparent", "waiting, in the colour of what waits", "hatched");
   byId("timeline-note").textContent = timeline.note;
   return new TimelineView(byId("timeline"), timeline);
 }
@@ -68,25 +84,43 @@ function followAddress(view) {
   else if (view) view.draw();
 }
 
+// A section that cannot be drawn takes no other with it, and says so.
+function section(id, draw) {
+  try {
+    return draw(byId(id));
+  } catch (error) {
+    hint(byId(id), "This part could not be drawn: " + error.message);
+    console.error(error);
+    return null;
+  }
+}
+
 drawHead();
-drawNext();
-drawWalls();
-drawExposed();
-drawMemory();
-drawLoads();
-drawComparison();
-drawNotes();
-const view = makeTimeline();
+section("about", drawAbout);
+section("next", drawNext);
+section("learning", drawLearning);
+section("walls", drawWalls);
+section("exposed", drawExposed);
+section("memory", drawMemory);
+section("loads", drawLoads);
+section("comparison", drawComparison);
+section("notes", drawNotes);
+const view = section("timeline-section", makeTimeline);
 followAddress(view);
 byId("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = isDark() ? "light" : "dark";
   if (view) view.draw();
 });
+function redraw() {
+  for (const draw of pictures) draw();
+  if (view) view.draw();
+}
+window.addEventListener("resize", redraw);
+window.addEventListener("beforeprint", redraw);
 if (view) {
   byId("zoom-in").addEventListener("click", () => view.zoomBy(0.5));
   byId("zoom-out").addEventListener("click", () => view.zoomBy(2));
   byId("zoom-all").addEventListener("click", () => view.zoom(0, data.timeline.end_ns));
-  window.addEventListener("resize", () => view.draw());
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
 }
 window.addEventListener("hashchange", () => followAddress(view));

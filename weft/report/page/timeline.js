@@ -6,7 +6,7 @@ class TimelineView {
     this.canvas = canvas;
     this.all = timeline;
     this.rowHeight = 22;
-    this.left = 150;
+    this.left = 140;
     this.top = 22;
     this.from = 0;
     this.to = timeline.end_ns;
@@ -14,8 +14,19 @@ class TimelineView {
     this.drawn = 0;
     this.lanes = timeline.lanes.map(() => []);
     timeline.spans.lane.forEach((lane, i) => this.lanes[lane].push(i));
-    canvas.style.height = this.top + this.rowHeight * timeline.lanes.length + 6 + "px";
+    // A rank's name stands above its lanes, and so there is a gap between ranks.
+    let y = this.top, group = "";
+    this.rows = timeline.lanes.map((lane) => {
+      const title = lane.group !== group ? lane.group : "";
+      group = lane.group;
+      if (title) y += this.rowHeight - 4;
+      const row = {y, title};
+      y += this.rowHeight;
+      return row;
+    });
+    canvas.style.height = y + 6 + "px";
     this.listen();
+    this.tell(-1);
   }
 
   x(ns) { return this.left + (ns - this.from) / (this.to - this.from) * (this.width - this.left); }
@@ -62,35 +73,45 @@ class TimelineView {
     pen.font = "11px ui-monospace, monospace";
     this.drawTicks(pen, colour);
     this.drawn = 0;
-    this.lanes.forEach((lane, row) => this.drawLane(pen, lane, row));
-    pen.clearRect(0, this.top, this.left - 1, this.height);
-    pen.fillStyle = colour("--back");
+    this.back = colour("--back");
+    this.lanes.forEach((lane, row) => this.drawLane(pen, lane, this.rows[row].y));
+    pen.fillStyle = this.back;
     pen.fillRect(0, 0, this.left - 1, this.height);
-    pen.fillStyle = colour("--text");
-    this.all.lanes.forEach((name, row) =>
-      pen.fillText(name.slice(0, 23), 6, this.top + row * this.rowHeight + 15));
+    this.all.lanes.forEach((lane, i) => {
+      const row = this.rows[i];
+      if (row.title) {
+        pen.font = "bold 11px system-ui, sans-serif";
+        pen.fillStyle = colour("--text");
+        pen.fillText(row.title, 6, row.y - 4);
+        pen.font = "11px ui-monospace, monospace";
+      }
+      pen.fillStyle = colour("--soft");
+      pen.fillText(lane.name.slice(0, 20), 6, row.y + 15);
+    });
     byId("view").textContent = (this.from / 1e6).toFixed(3) + " to " + (this.to / 1e6).toFixed(3) + " ms";
     canvas.dataset.drawn = this.drawn;
   }
 
+  // As many ticks as have room for their words: 1, 2 or 5 times a power of ten apart.
   drawTicks(pen, colour) {
-    const length = this.to - this.from;
-    let step = Math.pow(10, Math.floor(Math.log10(length)));
-    while (length / step < 6) step /= 2;
-    pen.fillStyle = colour("--soft");
+    const length = this.to - this.from, most = Math.max(2, Math.floor((this.width - this.left) / 90));
+    let step = Math.pow(10, Math.floor(Math.log10(length / most)));
+    for (const factor of [2, 2.5, 2]) if (length / step > most) step *= factor;
     pen.strokeStyle = colour("--line");
     for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
-      const x = this.x(at);
+      const x = this.x(at), words = +(at / 1e6).toPrecision(8) + " ms";
       pen.beginPath();
       pen.moveTo(x, this.top - 6);
       pen.lineTo(x, this.height);
       pen.stroke();
-      pen.fillText(+(at / 1e6).toPrecision(8) + " ms", x + 3, 12);
+      pen.fillStyle = colour("--soft");
+      const wide = pen.measureText(words).width;
+      pen.fillText(words, Math.min(x + 3, this.width - wide - 2), 12);
     }
   }
 
-  drawLane(pen, lane, row) {
-    const spans = this.all.spans, y = this.top + row * this.rowHeight + 2, height = this.rowHeight - 4;
+  drawLane(pen, lane, top) {
+    const spans = this.all.spans, y = top + 2, height = this.rowHeight - 4;
     let covered = -1;  // up to this pixel something thin is drawn already
     for (let k = this.first(lane, this.from); k < lane.length; ++k) {
       const i = lane[k];
@@ -99,13 +120,33 @@ class TimelineView {
       const width = Math.max(0.6, end - begin);
       if (width < 1 && begin < covered && i !== this.chosen) continue;
       covered = width < 1 ? Math.floor(begin) + 1 : 0;
-      const kind = this.all.kinds[spans.kind[i]];
+      const kind = this.all.kinds[spans.kind[i]], works = Math.min(end, Math.max(begin, this.x(spans.begin[i] + spans.wait[i])));
       pen.fillStyle = kind.colour;
-      pen.fillRect(begin, y, width, height);
+      if (works - begin > 0.5) this.hatch(pen, begin, y, Math.min(width, works - begin), height);
+      if (end - works > 0.05 || works === begin) pen.fillRect(works, y, Math.max(0.6, end - works), height);
       ++this.drawn;
       if (i === this.chosen) this.frame(pen, begin, y, width, height);
-      if (width > 30) this.label(pen, i, begin, y, width, kind.dark);
+      if (end - works > 30) this.label(pen, i, works, y, end - works, kind.dark);
     }
+  }
+
+  // Waiting: pale, with stripes where there is room for them, in the colour of what waits.
+  hatch(pen, x, y, width, height) {
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, width, height);
+    pen.clip();
+    pen.globalAlpha = 0.22;
+    pen.fillRect(x, y, width, height);
+    pen.globalAlpha = 0.75;
+    pen.strokeStyle = pen.fillStyle;
+    pen.beginPath();
+    for (let at = Math.floor((x - height) / 7) * 7; width > 4 && at < x + width; at += 7) {
+      pen.moveTo(at, y + height);
+      pen.lineTo(at + height, y);
+    }
+    pen.stroke();
+    pen.restore();
   }
 
   frame(pen, x, y, width, height) {
@@ -121,7 +162,7 @@ class TimelineView {
   }
 
   at(x, y) {
-    const lane = this.lanes[Math.floor((y - this.top) / this.rowHeight)];
+    const lane = this.lanes[this.rows.findIndex((row) => y >= row.y && y < row.y + this.rowHeight)];
     if (!lane || x < this.left) return -1;
     const k = this.first(lane, this.ns(x));
     return k < lane.length && this.x(this.all.spans.begin[lane[k]]) <= x + 1 ? lane[k] : -1;
@@ -129,10 +170,12 @@ class TimelineView {
 
   tell(i) {
     const spans = this.all.spans;
-    if (i < 0) { byId("span").textContent = "\u00a0"; return; }
+    if (i < 0) { byId("span").textContent = "Point at a span: its name, lane and time stand here."; return; }
     const more = spans.count[i] > 1 ? " and " + (spans.count[i] - 1) + " more that are too short to tell apart" : "";
-    byId("span").textContent = this.all.names[spans.name[i]] + more + " | " + this.all.lanes[spans.lane[i]] + " | " +
-      this.all.kinds[spans.kind[i]].name + " | at " + (spans.begin[i] / 1e6).toFixed(4) + " ms, " + (spans.length[i] / 1e6).toFixed(4) + " ms long";
+    byId("span").textContent = this.all.names[spans.name[i]] + more + " | " +
+      this.all.lanes[spans.lane[i]].group + " " + this.all.lanes[spans.lane[i]].name + " | " + this.all.kinds[spans.kind[i]].name +
+      " | at " + (spans.begin[i] / 1e6).toFixed(4) + " ms, " + (spans.length[i] / 1e6).toFixed(4) + " ms long" +
+      (spans.wait[i] > 0 ? ", of which it waited " + (spans.wait[i] / 1e6).toFixed(4) + " ms" : "");
   }
 
   // The span after the chosen one, or before it, on its lane; it is brought into view.

@@ -1,10 +1,16 @@
-#include "weft/cli/layout_text.h"
+#include "weft/report/run_layout.h"
 
+#include <algorithm>
+
+#include "weft/base/casts.h"
 #include "weft/base/text.h"
+#include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/passes/interleave.h"
 
-namespace weft::cli {
+namespace weft::report {
+
+using base::counted;
 
 namespace {
 
@@ -80,4 +86,61 @@ std::string order_text(const config::Config& config) {
                                               : ", stages exchange at fixed points");
 }
 
-}  // namespace weft::cli
+std::string model_text(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const derive::ParameterCount parameters = derive::parameters_of(model);
+  std::string experts;
+  if (model.experts() > 0) {
+    experts = base::text(", {} of which a token takes {}",
+                         counted(model.experts(), "expert"),
+                         model.moe_router_topk);
+  }
+  return base::text("{}{}; {:.1f} M parameters ({:.1f} M active), {}",
+                    counted(model.num_layers, "layer"),
+                    experts,
+                    static_cast<double>(parameters.total) / 1e6,
+                    static_cast<double>(parameters.active) / 1e6,
+                    config::word(model.params_dtype));
+}
+
+std::string ranks_text(const config::Config& config) {
+  const bool is_pretended = config::is_pretended(config.runtime.backend);
+  return base::text("{} ({}), {}, {} each; order: {}",
+                    counted(derive::layout_of(config).world, "rank"),
+                    is_pretended ? "pretended, one runs" : config::word(config.runtime.backend),
+                    layout_text(config.model),
+                    counted(config.runtime.threads_per_rank, "thread"),
+                    order_text(config));
+}
+
+std::string batch_text(const config::Config& config) {
+  return base::text("{} of {} a step ({}), in micro-batches of {}",
+                    counted(config.train.global_batch_size, "sequence"),
+                    counted(config.model.seq_length, "token"),
+                    counted(derive::tokens_per_step(config), "token"),
+                    config.train.micro_batch_size);
+}
+
+std::string rate_text(const config::Config& config) {
+  const config::SchedulerConfig& scheduler = config.scheduler;
+  std::string line = base::text("{:g}", config.optimizer.lr);
+  const std::int64_t last = scheduler.lr_decay_iters.value_or(config.train.train_iters);
+  if (scheduler.lr_warmup_iters > last) {
+    return line +
+           base::text(" after {} of warm-up, which the run does not reach: it is {:g} at step {}",
+                      counted(scheduler.lr_warmup_iters, "step"),
+                      config.optimizer.lr * base::number(config.train.train_iters) /
+                          base::number(scheduler.lr_warmup_iters),
+                      config.train.train_iters);
+  }
+  if (scheduler.lr_warmup_iters > 0) {
+    line += base::text(" after {} of warm-up", counted(scheduler.lr_warmup_iters, "step"));
+  }
+  if (scheduler.lr_decay_style == config::LrDecay::Constant) return line + ", constant";
+  return line + base::text(", {} to {:g} at step {}",
+                           config::word(scheduler.lr_decay_style),
+                           config.optimizer.min_lr,
+                           last);
+}
+
+}  // namespace weft::report
