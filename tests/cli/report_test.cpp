@@ -203,106 +203,195 @@ TEST_F(ReportCommand, RefusesWhatIsNoRunOrTrace) {
   EXPECT_EQ(weft("report --html=/nowhere/at/all.html " + run_folder()).code, 1);
 }
 
-// A page in a browser without a window, with `driver` run after its own script; gives the page as
-// it then is. Empty: there is no such browser.
-std::string browsed(const std::string& page, const std::string& driver, const fs::path& folder) {
-  const std::string copy = (folder / "driven.html").string();
-  std::string content = base::read_text(page);
-  content.insert(content.rfind("</body>"), "<script>" + driver + "</script>");
-  base::write_whole(copy, content);
-  const Outcome outcome = shell(
-      "bash",
-      "browser=$(command -v chromium || command -v chromium-browser) || exit 77\n"
-      "timeout 120 \"$browser\" --headless --no-sandbox --disable-gpu --user-data-dir='" +
-          (folder / "browser").string() +
-          "' --virtual-time-budget=4000 --window-size=1200,900 --dump-dom 'file://" + copy + "'");
-  return outcome.code == 77 ? "" : outcome.out;
-}
+// Pages of all kinds in one browser without a window: each is a frame of one page, wide and narrow,
+// with a script of ours behind its own that leaves what it found as the title.
+class Browser {
+ public:
+  explicit Browser(fs::path folder) : folder_(std::move(folder)) {}
 
-std::string title_of(const std::string& page) {
-  const std::size_t begin = page.find("<title>"), end = page.find("</title>");
-  return begin == page.npos || end == page.npos ? "" : page.substr(begin + 7, end - begin - 7);
-}
+  void add(const std::string& name, const std::string& page, const std::string& driver) {
+    std::string content = base::read_text(page);
+    content.insert(content.rfind("</body>"), "<script>" + driver + kAnswer + "</script>");
+    base::write_whole(folder_ / (name + ".html"), content);
+    for (const int width : {1200, 500}) {
+      frames_ += base::text(
+          "<iframe name=\"{}-{}\" width=\"{}\" height=\"900\" src=\"{}.html\"></iframe>\n",
+          name,
+          width,
+          width,
+          name);
+    }
+  }
 
-// What the driver found, as a title that needs no escapes.
-const std::string kAnswer =
-    "document.title = JSON.stringify(answer).replaceAll('<', '(').replaceAll('>', ')');";
+  // False where there is no browser.
+  bool open() {
+    base::write_whole(folder_ / "all.html",
+                      "<!DOCTYPE html><title>none</title><body>" + frames_ +
+                          "<script>addEventListener('load', () => { const all = {};\n"
+                          "for (const one of document.querySelectorAll('iframe')) all[one.name] = "
+                          "one.contentDocument.title;\n"
+                          "document.title = JSON.stringify(all); });</script></body>");
+    const Outcome outcome =
+        shell("bash",
+              "browser=$(command -v chromium || command -v chromium-browser) || exit 77\n"
+              "timeout 240 \"$browser\" --headless=new --no-sandbox --disable-gpu "
+              "--allow-file-access-from-files --enable-logging=stderr --user-data-dir='" +
+                  (folder_ / "browser").string() +
+                  "' --virtual-time-budget=8000 --window-size=1300,900 --dump-dom 'file://" +
+                  (folder_ / "all.html").string() + "'");
+    if (outcome.code == 77) return false;
+    for (const std::string& line : base::split(outcome.err, '\n')) {
+      if (line.find("CONSOLE") != line.npos) complaints_.push_back(line);
+    }
+    const std::size_t begin = outcome.out.find("<title>"), end = outcome.out.find("</title>");
+    titles_ = begin == std::string::npos
+                  ? Json()
+                  : Json::parse(outcome.out.substr(begin + 7, end - begin - 7), nullptr, false);
+    EXPECT_TRUE(titles_.is_object()) << outcome.err << outcome.out.substr(0, 2000);
+    return true;
+  }
 
-TEST_F(ReportCommand, ThePageDrawsZoomsAndChangesItsTheme) {
-  const std::string page = file("report.html");
-  ASSERT_EQ(weft("report " + run_folder() + " --html=" + page).code, 0);
-  const std::string driver = R"JS(
-    const answer = {ready: document.documentElement.dataset.ready};
-    const canvas = document.getElementById("timeline"), where = () => document.getElementById("view").textContent;
-    const key = (name) => canvas.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
-    answer.drawn = +canvas.dataset.drawn;
-    answer.all = where();
-    key("+"); answer.zoomed = where();
-    key("ArrowRight"); answer.moved = where();
-    key("Home"); answer.home = where();
-    key("n"); answer.span = document.getElementById("span").textContent;
-    canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -400, clientX: 600, clientY: 300, cancelable: true}));
-    answer.wheel = where();
-    const back = () => getComputedStyle(document.body).backgroundColor;
-    const before = back();
-    document.getElementById("theme").click();
-    answer.themes = [before, back()];
-    location.hash = "#from=1&to=2&theme=dark";
-    window.dispatchEvent(new HashChangeEvent("hashchange"));
-    answer.address = where();
-    answer.theme = document.documentElement.dataset.theme;
-    answer.sections = [...document.querySelectorAll("section")].filter((one) => one.hidden).map((one) => one.id);
-    answer.paths = document.querySelectorAll("#memory path").length;
-  )JS" + kAnswer;
-  const std::string seen = browsed(page, driver, folder_);
-  if (seen.empty()) GTEST_SKIP() << "skipped: no chromium to open the page in";
-  const Json answer = Json::parse(title_of(seen), nullptr, false);
-  ASSERT_TRUE(answer.is_object()) << seen.substr(0, 2000);
-  EXPECT_EQ(answer["ready"], "yes");
-  EXPECT_GT(answer["drawn"], 50);
-  EXPECT_NE(answer["zoomed"], answer["all"]);
-  EXPECT_NE(answer["moved"], answer["zoomed"]);
-  EXPECT_EQ(answer["home"], answer["all"]);
-  EXPECT_NE(answer["wheel"], answer["all"]);
-  EXPECT_NE(answer["span"].get<std::string>().find(" ms long"), std::string::npos) << answer;
-  EXPECT_NE(answer["themes"][0], answer["themes"][1]);
-  EXPECT_EQ(answer["address"], "1.000 to 2.000 ms");
-  EXPECT_EQ(answer["theme"], "dark");
-  EXPECT_TRUE(answer["sections"].size() <= 1) << answer["sections"];  // notes, where there are none
-  EXPECT_GT(answer["paths"], 6);
-}
+  // What the script of a page found.
+  Json answer(const std::string& frame) const {
+    return Json::parse(titles_.value(frame, ""), nullptr, false);
+  }
+  const std::vector<std::string>& complaints() const { return complaints_; }
 
-TEST_F(ReportCommand, APageOfHostileNamesStaysAPage) {
-  const std::string trace = file("hostile.json"), page = file("hostile.html");
+ private:
+  // As a title that needs no escapes.
+  static constexpr const char* kAnswer =
+      "document.title = JSON.stringify(answer).replaceAll('<', '(').replaceAll('>', "
+      "')').replaceAll('&', '+');";
+
+  fs::path folder_;
+  std::string frames_;
+  Json titles_;
+  std::vector<std::string> complaints_;
+};
+
+// What holds of every page.
+const std::string kLook = R"JS(
+  const root = document.documentElement, all = (what) => [...document.querySelectorAll(what)];
+  const answer = {ready: root.dataset.ready, evil: root.dataset.evil || "no", images: document.images.length,
+    failed: all("section").filter((one) => one.textContent.includes("could not be drawn")).length,
+    headings: all("h2").length, unknown: all(".hint").filter((one) => one.textContent.startsWith("Not known")).length,
+    overflow: root.scrollWidth - root.clientWidth, pictures: all("svg").length,
+    scales: all("svg").filter((one) => one.clientWidth > 0).map((one) => one.getScreenCTM().a),
+    zeros: all("#walls tbody tr").filter((row) => row.children[1].textContent === "0.000").length,
+    text: document.getElementById("summary").textContent};
+)JS";
+
+// What a person does with the timeline and the theme.
+const std::string kUse = R"JS(
+  const canvas = document.getElementById("timeline"), where = () => document.getElementById("view").textContent;
+  const key = (name) => canvas.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+  answer.drawn = +canvas.dataset.drawn;
+  answer.hint = document.getElementById("span").textContent;
+  answer.all = where();
+  key("+"); answer.zoomed = where();
+  key("ArrowRight"); answer.moved = where();
+  key("Home"); answer.home = where();
+  key("n"); answer.span = document.getElementById("span").textContent;
+  canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -400, clientX: 600, clientY: 300, cancelable: true}));
+  answer.wheel = where();
+  const back = () => getComputedStyle(document.body).backgroundColor;
+  const before = back();
+  document.getElementById("theme").click();
+  answer.themes = [before, back()];
+  location.hash = "#from=1&to=2&theme=dark";
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+  answer.address = where();
+  answer.theme = root.dataset.theme;
+  answer.paths = document.querySelectorAll("#memory path").length;
+  answer.legend = document.getElementById("legend").textContent;
+)JS";
+
+// Kernels whose names would be markup and code if a page took them for such.
+std::string hostile_trace() {
   const std::string evil =
       R"(</script><script>document.documentElement.dataset.evil='yes'</script>)"
       R"(<img src=x onerror=\"document.documentElement.dataset.evil='yes'\">)";
-  base::write_whole(
-      trace,
-      base::text(R"([{{"ph":"X","cat":"kernel","name":"{0}","pid":0,"tid":7,"ts":1,"dur":5,)"
-                 R"("args":{{"stream":7,"Collective name":"{0}"}}}},)"
-                 R"({{"ph":"X","cat":"kernel","name":"nccl {0}","pid":0,"tid":8,"ts":6,"dur":5,)"
-                 R"("args":{{"stream":8,"Process Group Description":"{0}"}}}}])",
-                 evil));
-  ASSERT_EQ(weft("report " + trace + " --html=" + page).code, 0);
-  const std::string content = base::read_text(page);
-  EXPECT_EQ(content.find("</script><script>document"), content.npos);
-  EXPECT_EQ(content.find("<img"), content.npos);
-  const std::string driver =
-      "const answer = {ready: document.documentElement.dataset.ready, evil: "
-      "document.documentElement.dataset.evil || 'no', images: document.images.length};" +
-      std::string(
-          "document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', "
-          "{key: 'n'})); answer.span = document.getElementById('span').textContent;") +
-      kAnswer;
-  const std::string seen = browsed(page, driver, folder_);
-  if (seen.empty()) GTEST_SKIP() << "skipped: no chromium to open the page in";
-  const Json answer = Json::parse(title_of(seen), nullptr, false);
-  ASSERT_TRUE(answer.is_object()) << seen.substr(0, 2000);
-  EXPECT_EQ(answer["ready"], "yes");
-  EXPECT_EQ(answer["evil"], "no");
-  EXPECT_EQ(answer["images"], 0);
-  EXPECT_NE(answer["span"].get<std::string>().find("(/script)"), std::string::npos) << answer;
+  return base::text(R"([{{"ph":"X","cat":"kernel","name":"{0}","pid":0,"tid":7,"ts":1,"dur":5,)"
+                    R"("args":{{"stream":7,"Collective name":"{0}"}}}},)"
+                    R"({{"ph":"X","cat":"kernel","name":"nccl {0}","pid":0,"tid":8,"ts":6,"dur":5,)"
+                    R"("args":{{"stream":8,"Process Group Description":"{0}"}}}}])",
+                    evil);
+}
+
+TEST_F(ReportCommand, PagesOfAllKindsOpenWithoutAComplaint) {
+  const std::string untraced = file("untraced_page"), one = file("one_rank.json");
+  fs::create_directories(untraced);
+  for (const char* name : {"config.yaml", "metrics.jsonl", "starts.jsonl"}) {
+    fs::copy_file(fs::path(run_folder()) / name, fs::path(untraced) / name);
+  }
+  base::write_whole(one,
+                    R"([{"ph":"X","cat":"node","name":"0F0.route","pid":0,"tid":0,"ts":0,"dur":5,)"
+                    R"("args":{"node":"0F0.route","run":0}}])");
+  base::write_whole(file("hostile.json"), hostile_trace());
+  const std::string simulated = file("simulated_page.json");
+  weft("plan --simulate qwen3_30b_a3b gbs=64 ep=16 world=16 --gpu=h100 --trace=" + simulated);
+  fs::create_directories(folder_ / "pages");
+  Browser browser(folder_ / "pages");
+  const auto add = [&](const std::string& name, const std::string& path, const std::string& more) {
+    const std::string page = file(name + ".html");
+    ASSERT_EQ(weft("report " + path + " --html=" + page).code, 0) << name;
+    browser.add(name, page, kLook + more);
+  };
+  add("many", run_folder(), kUse);
+  add("untraced", untraced, "");
+  add("one", one, "");
+  add("simulated", simulated, "");
+  add("profiler",
+      file("hostile.json"),
+      "document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', {key: 'n'}));"
+      "answer.span = document.getElementById('span').textContent;");
+  const std::string hostile = base::read_text(file("profiler.html"));
+  EXPECT_EQ(hostile.find("</script><script>document"), hostile.npos);
+  EXPECT_EQ(hostile.find("<img"), hostile.npos);
+  const std::string broken = file("broken.html");
+  base::write_whole(broken, "<!DOCTYPE html><body></body>");
+  browser.add("broken", broken, "const answer = {}; setTimeout(() => planted(), 0);");
+  if (!browser.open()) GTEST_SKIP() << "skipped: no chromium to open the pages in";
+  for (const std::string& complaint : browser.complaints()) {
+    EXPECT_NE(complaint.find("planted is not defined"), complaint.npos) << complaint;
+  }
+  EXPECT_EQ(browser.complaints().size(), 2u) << "the planted fault is seen, in both frames";
+  for (const char* name : {"many", "untraced", "one", "simulated", "profiler"}) {
+    for (const char* width : {"-1200", "-500"}) {
+      const Json seen = browser.answer(name + std::string(width));
+      SCOPED_TRACE(name + std::string(width) + " " + seen.dump());
+      ASSERT_TRUE(seen.is_object());
+      EXPECT_EQ(seen["ready"], "yes");
+      EXPECT_EQ(seen["failed"], 0);
+      EXPECT_EQ(seen["evil"], "no");
+      EXPECT_EQ(seen["images"], 0);
+      EXPECT_GE(seen["headings"], 10);
+      EXPECT_EQ(seen["overflow"], 0) << "the page is as wide as its window: tables scroll";
+      EXPECT_EQ(seen["zeros"], 0) << "no row for a wall that is not there";
+      for (const Json& scale : seen["scales"]) {
+        EXPECT_NEAR(scale.get<double>(), 1, 0.02) << "letters of a picture keep their size";
+      }
+    }
+  }
+  const Json untraced_page = browser.answer("untraced-1200");
+  EXPECT_GE(untraced_page["pictures"], 4) << "loss, speed, memory and expert loads need no trace";
+  EXPECT_EQ(untraced_page["unknown"], 4) << "timeline, walls, exposure and prediction do";
+  EXPECT_NE(browser.answer("one-1200")["text"].dump().find("of 1 rank,"), std::string::npos);
+  const std::string span = browser.answer("profiler-1200")["span"];
+  EXPECT_NE(span.find("(/script)"), span.npos) << span;
+  const Json used = browser.answer("many-1200");
+  EXPECT_GT(used["drawn"], 50);
+  EXPECT_NE(used["hint"].dump().find("Point at a span"), std::string::npos);
+  EXPECT_NE(used["zoomed"], used["all"]);
+  EXPECT_NE(used["moved"], used["zoomed"]);
+  EXPECT_EQ(used["home"], used["all"]);
+  EXPECT_NE(used["wheel"], used["all"]);
+  EXPECT_NE(used["span"].dump().find(" ms long"), std::string::npos) << used;
+  EXPECT_NE(used["themes"][0], used["themes"][1]);
+  EXPECT_EQ(used["address"], "1.000 to 2.000 ms");
+  EXPECT_EQ(used["theme"], "dark");
+  EXPECT_GT(used["paths"], 6);
+  EXPECT_NE(used["legend"].dump().find("waiting"), std::string::npos) << used["legend"];
 }
 
 }  // namespace report_test
