@@ -29,10 +29,25 @@ struct EnumWords<SoftmaxType> {
   static constexpr std::array<std::string_view, 3> words{"vanilla", "off-by-one", "learnable"};
 };
 
-enum class ActivationFunc { Silu, QuickGelu };
+enum class ActivationFunc { Silu, QuickGelu, Gelu, SquaredRelu };
 template <>
 struct EnumWords<ActivationFunc> {
-  static constexpr std::array<std::string_view, 2> words{"silu", "quick_gelu"};
+  static constexpr std::array<std::string_view, 4> words{"silu",
+                                                         "quick_gelu",
+                                                         "gelu",
+                                                         "squared_relu"};
+};
+
+enum class Normalization { RmsNorm, LayerNorm };
+template <>
+struct EnumWords<Normalization> {
+  static constexpr std::array<std::string_view, 2> words{"RMSNorm", "LayerNorm"};
+};
+
+enum class PositionEmbedding { Rope, LearnedAbsolute, None };
+template <>
+struct EnumWords<PositionEmbedding> {
+  static constexpr std::array<std::string_view, 3> words{"rope", "learned_absolute", "none"};
 };
 
 enum class RopeType { Rope, Yarn };

@@ -68,6 +68,16 @@ struct ModelConfig {
   bool tokens_travel() const {
     return experts() > 0 && (expert_model_parallel_size > 1 || expert_shards() > 1);
   }
+  // Matrices of a feed-forward, and how many of them make what its activation takes.
+  std::int64_t feed_forward_matrices() const { return gated_linear_unit ? 3 : 2; }
+  std::int64_t first_products() const { return gated_linear_unit ? 2 : 1; }
+  // Numbers of a norm for each channel.
+  std::int64_t norm_weights() const { return normalization == Normalization::LayerNorm ? 2 : 1; }
+  // Rows of the table of learned positions; 0: there is none.
+  std::int64_t learned_positions() const {
+    const bool learned = position_embedding_type == PositionEmbedding::LearnedAbsolute;
+    return learned ? max_position_embeddings.value_or(seq_length) : 0;
+  }
   std::int64_t dense_width() const { return ffn_hidden_size.value_or(4 * hidden_size); }
   // Rows an expert takes of one rank's `tokens` (moe_expert_capacity_factor, which is set).
   std::int64_t expert_capacity(std::int64_t tokens) const;

@@ -11,7 +11,6 @@ namespace {
 // Every function counts multiplications of one token's forward. Each is two operations, and the
 // backward costs twice the forward: times 6 in the end.
 constexpr double kForwardOperations = 2, kOperations = 3 * kForwardOperations;
-constexpr double kGatedProducts = 3;
 
 using base::number;
 
@@ -65,9 +64,9 @@ double attention_flops(const ModelConfig& model, std::int64_t layer) {
 }
 
 double feed_forward(const ModelConfig& model, std::int64_t layer) {
-  const double h = number(model.hidden_size);
-  if (!model.is_moe_layer(layer)) return h * number(model.dense_width()) * kGatedProducts;
-  double routed = number(model.expert_width()) * number(model.moe_router_topk) * kGatedProducts;
+  const double h = number(model.hidden_size), products = number(model.feed_forward_matrices());
+  if (!model.is_moe_layer(layer)) return h * number(model.dense_width()) * products;
+  double routed = number(model.expert_width()) * number(model.moe_router_topk) * products;
   if (model.moe_latent_size) {
     const double latent = number(*model.moe_latent_size);
     routed = routed * latent / h + 2 * latent;
@@ -77,7 +76,8 @@ double feed_forward(const ModelConfig& model, std::int64_t layer) {
 
 double shared_experts(const ModelConfig& model, std::int64_t layer) {
   if (!model.is_moe_layer(layer)) return 0;
-  return number(model.hidden_size) * number(shared_expert_width(model)) * kGatedProducts;
+  return number(model.hidden_size) * number(shared_expert_width(model)) *
+         number(model.feed_forward_matrices());
 }
 
 double layer_products(const ModelConfig& model, std::int64_t layer) {

@@ -11,20 +11,17 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// A gated feed-forward has three matrices: gate, up and down.
-constexpr std::int64_t kGatedMatrices = 3;
-
 // A norm of heads is the same for all of them; one of the projection has its channels.
 void add_query_key_norms(const ModelConfig& model, LayerParameters& to) {
   switch (model.qk_layernorm) {
     case QkNorm::None:
       return;
     case QkNorm::Head:
-      to.replicated += 2 * model.head_dim();
+      to.replicated += 2 * model.norm_weights() * model.head_dim();
       return;
     case QkNorm::Projection:
-      to.split += model.query_width();
-      to.keys += model.key_width();
+      to.split += model.norm_weights() * model.query_width();
+      to.keys += model.norm_weights() * model.key_width();
       return;
   }
 }
@@ -46,7 +43,7 @@ LayerParameters grouped_attention(const ModelConfig& model) {
 
 // What compresses queries, keys and values is whole on every rank, and so are the norms between
 // (whatever model.qk_layernorm says); heads divide what expands them, and queries that are not
-// compressed.
+// compressed. model.add_bias_linear gives a bias to the projection back alone.
 LayerParameters latent_attention(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size, heads = model.num_attention_heads;
   const std::int64_t query = heads * (model.qk_head_dim + model.qk_pos_emb_head_dim);
@@ -54,7 +51,8 @@ LayerParameters latent_attention(const ModelConfig& model) {
   const std::int64_t r = model.kv_lora_rank, q = model.q_lora_rank.value_or(0);
   return {
       .split = (model.q_lora_rank ? q : h) * query + r * key_value + heads * model.v_head_dim * h,
-      .replicated = h * (q + r + model.qk_pos_emb_head_dim) + q + r};
+      .replicated = h * (q + r + model.qk_pos_emb_head_dim) + model.norm_weights() * (q + r) +
+                    (model.add_bias_linear ? h : 0)};
 }
 
 // Projections to queries, keys, values and their gate, to the two scalars of a value head, the
@@ -80,19 +78,20 @@ LayerParameters attention(const ModelConfig& model, std::int64_t layer) {
   return {};
 }
 
-// Adds a gated feed-forward that tensor parallelism shares.
+// Adds a feed-forward that tensor parallelism shares.
 void add_feed_forward(const ModelConfig& model, std::int64_t width, LayerParameters& to) {
-  to.split += kGatedMatrices * model.hidden_size * width;
+  to.split += model.feed_forward_matrices() * model.hidden_size * width;
   if (!model.add_bias_linear) return;
-  to.split += 2 * width;
+  to.split += model.first_products() * width;
   to.replicated += model.hidden_size;
 }
 
 void add_experts(const ModelConfig& model, LayerParameters& to) {
   const std::int64_t h = model.hidden_size, experts = model.experts();
   const std::int64_t in = model.moe_latent_size.value_or(h);
-  const std::int64_t biases = model.add_bias_linear ? 2 * model.expert_width() + in : 0;
-  const std::int64_t each = kGatedMatrices * in * model.expert_width() + biases;
+  const std::int64_t width = model.expert_width();
+  const std::int64_t biases = model.add_bias_linear ? model.first_products() * width + in : 0;
+  const std::int64_t each = model.feed_forward_matrices() * in * width + biases;
   to.experts = experts * each;
   to.visited = model.moe_router_topk * each;
   to.replicated += experts * h;
@@ -113,7 +112,7 @@ std::int64_t split_between(std::int64_t count, std::int64_t ranks) {
 
 LayerParameters layer_parameters(const ModelConfig& model, std::int64_t layer) {
   LayerParameters result = attention(model, layer);
-  result.replicated += 2 * model.hidden_size;
+  result.replicated += 2 * model.norm_weights() * model.hidden_size;
   if (model.is_moe_layer(layer)) {
     add_experts(model, result);
   } else {
@@ -125,14 +124,15 @@ LayerParameters layer_parameters(const ModelConfig& model, std::int64_t layer) {
 LayerParameters mtp_layer_parameters(const ModelConfig& model) {
   LayerParameters result = layer_parameters(model, model.num_layers - 1);
   result.split += 2 * model.hidden_size * model.hidden_size;
-  result.replicated += 3 * model.hidden_size;
+  result.replicated += 3 * model.norm_weights() * model.hidden_size;
   return result;
 }
 
 ParameterCount parameters_of(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size;
   const std::int64_t tables = model.share_embeddings_and_output_weights ? 1 : 2;
-  ParameterCount count{.total = tables * model.vocab_size * h + h};
+  ParameterCount count{.total = (tables * model.vocab_size + model.learned_positions()) * h +
+                                model.norm_weights() * h};
   count.active = count.total;
   for (std::int64_t i = 0; i < model.num_layers; ++i) {
     const LayerParameters layer = layer_parameters(model, i);
@@ -169,9 +169,9 @@ double most_parameters(const ModelConfig& model) {
       std::max(number(model.dense_width()),
                number(model.experts()) * (number(model.expert_width()) + 1) +
                    number(shared_expert_width(model)));
-  const double layer = 4 * h + 2 * h * in + attention + 3 * (in + 1) * (feed_forward + 1);
-  return 2 * number(model.vocab_size) * h + h + number(model.num_layers) * layer +
-         number(mtp_layers(model)) * (layer + 3 * h + 2 * h * h);
+  const double layer = 8 * h + 2 * h * in + attention + 3 * (in + 1) * (feed_forward + 1);
+  return (2 * number(model.vocab_size) + number(model.learned_positions())) * h + 2 * h +
+         number(model.num_layers) * layer + number(mtp_layers(model)) * (layer + 6 * h + 2 * h * h);
 }
 
 std::vector<RankParameters> rank_parameters(const Config& config) {
@@ -199,10 +199,13 @@ std::vector<RankParameters> rank_parameters(const Config& config) {
     for (int i = 0; i < stage.layers; ++i) add(layer_parameters(model, stage.first_layer + i));
     for (int i = 0; i < stage.mtp_layers; ++i) add(mtp_layer_parameters(model));
     const bool tied = model.share_embeddings_and_output_weights;
+    if (stage.embedding) rank.dense += model.learned_positions() * model.hidden_size;
     if (stage.embedding || stage.mtp_layers > 0 || (stage.loss && tied)) {
       embeddings[place] = table;
     }
-    if (stage.loss) rank.dense += model.hidden_size + (tied ? 0 : table);
+    if (stage.loss) {
+      rank.dense += model.norm_weights() * model.hidden_size + (tied ? 0 : table);
+    }
   }
   for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].dense += embeddings[i];
   return ranks;

@@ -17,8 +17,9 @@ struct LayerParameters {
   std::int64_t experts = 0;     // of all routed experts: shared between ep and etp ranks
   std::int64_t visited = 0;     // of the routed experts that one token goes to
 
-  std::int64_t total() const { return split + keys + replicated + untrained + experts; }
-  std::int64_t active() const { return split + keys + replicated + untrained + visited; }
+  // Without what is not trained, which is state and no parameter.
+  std::int64_t total() const { return split + keys + replicated + experts; }
+  std::int64_t active() const { return split + keys + replicated + visited; }
 };
 
 LayerParameters layer_parameters(const config::ModelConfig& model, std::int64_t layer);

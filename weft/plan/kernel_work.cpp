@@ -18,7 +18,7 @@ void add_feed_forward(KernelList& list, Piece piece, double tokens, double width
   if (piece == Piece::Mlp) list.memory(piece, Part::Norm, 2 * stream, 4 * stream);
   list.product(piece,
                Part::Fc1,
-               {.m = tokens, .n = 2 * share, .k = h},
+               {.m = tokens, .n = number(list.model.first_products()) * share, .k = h},
                list.work.number,
                Cast::Fused);
   list.memory(piece, Part::Act, 3 * tokens * share, 5 * tokens * share);
@@ -83,7 +83,10 @@ void add_experts(KernelList& list) {
   const Cast cast = list.work.fuses_experts ? Cast::Fused : Cast::Alone;
   list.product(Piece::Experts,
                Part::Fc1,
-               {.m = each, .n = 2 * width, .k = h, .groups = list.work.local_experts},
+               {.m = each,
+                .n = number(list.model.first_products()) * width,
+                .k = h,
+                .groups = list.work.local_experts},
                list.work.number,
                cast);
   if (!list.work.fuses_experts) {

@@ -16,8 +16,7 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-// A gated feed-forward has three matrices; a product of one is two operations an element.
-constexpr double kGatedMatrices = 3;
+// A product with a matrix is two operations an element.
 constexpr double kOperations = 2;
 
 using base::number;
@@ -95,9 +94,8 @@ Work NominalWork::rounding(const schedule::Node& node) const {
   return {.memory_bytes = number(bucket->elements) * (kGradientBytes + element_bytes_)};
 }
 
-// The first part has two of the three matrices and the last the third; between them is the
-// activation. What a feed-forward hands on is not made again, so that its recomputation ends before
-// its last product.
+// The last part has one matrix and the first the others; between them is the activation. What a
+// feed-forward hands on is not made again, so that its recomputation ends before its last product.
 Work NominalWork::feed_forward_work(const schedule::Node& node,
                                     double rows,
                                     std::int64_t width) const {
@@ -105,10 +103,10 @@ Work NominalWork::feed_forward_work(const schedule::Node& node,
       node.part == Part::None || node.part == Part::Fc1 || node.part == Part::Fc2;
   if (node.part == Part::Act) return {.memory_bytes = 3 * rows * number(width) * element_bytes_};
   if (!has_products) return {};
-  double matrices = kGatedMatrices;
+  double matrices = number(model_.feed_forward_matrices());
   if (node.part == Part::Fc2) matrices = 1;
   const bool all_but_last = node.part == Part::None && node.direction == Direction::R;
-  if (node.part == Part::Fc1 || all_but_last) matrices = 2;
+  if (node.part == Part::Fc1 || all_but_last) matrices = number(model_.first_products());
   return {.flops = kOperations * rows * matrices * number(model_.hidden_size) * number(width)};
 }
 

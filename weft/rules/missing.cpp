@@ -169,7 +169,28 @@ std::vector<Missing> missing_parts(const Config& config) {
   return missing;
 }
 
+namespace {
+
+// Gives a feed-forward of two matrices, which is gated here, two thirds of its width: as many
+// weights, and as many values kept of a token. Ranks can still divide it.
+void gate_feed_forwards(ModelConfig& model) {
+  if (model.gated_linear_unit) return;
+  const std::int64_t parts = model.tensor_model_parallel_size * model.expert_shards();
+  const auto gated = [&](std::int64_t width) {
+    return std::max(parts, 2 * width / 3 / parts * parts);
+  };
+  const std::int64_t dense = gated(model.dense_width()), expert = gated(model.expert_width());
+  model.ffn_hidden_size = dense;
+  if (model.moe_ffn_hidden_size) model.moe_ffn_hidden_size = expert;
+  if (model.moe_shared_expert_intermediate_size.value_or(0) > 0) {
+    model.moe_shared_expert_intermediate_size = gated(*model.moe_shared_expert_intermediate_size);
+  }
+}
+
+}  // namespace
+
 Config without_missing(Config config) {
+  gate_feed_forwards(config.model);
   if (derive::is_on_gpu(config)) config.runtime.device = DeviceKind::Cuda;
   const bool predicts_more = config.model.mtp_num_layers.value_or(0) > 0;
   for (const Missing& missing : missing_parts(config)) {
