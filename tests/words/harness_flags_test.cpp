@@ -77,12 +77,24 @@ TEST(HarnessFlags, WrongValuesSayWhatIsTaken) {
   EXPECT_TRUE(any_names(complaints("--data c4"), {"c4", "dataset.kind"}));
 }
 
-TEST(HarnessFlags, WhatIsPerfsAloneIsRefusedElsewhere) {
-  EXPECT_TRUE(any_names(complaints("-mr qwen3_30b_a3b"), {"weft perf", "tiny"}));
-  EXPECT_TRUE(any_names(complaints("--timing_threshold 0.1"), {"weft perf"}));
-  EXPECT_EQ(complaints("-m qwen --task pretrain --dryrun").size(), 3u);
+TEST(HarnessFlags, EveryCommandTakesTheRecipeAndPassesOverTheMeasurement) {
+  EXPECT_EQ(said("-mr qwen3_30b_a3b -g h100 -ng 16").recipe,
+            "qwen3_30b_a3b_pretrain_16gpu_h100_bf16");
+  EXPECT_EQ(ids(said("--timing_threshold 0.1").warnings), std::vector<std::string>{"H14"});
+  EXPECT_TRUE(said("-m qwen --task pretrain --dryrun").harness.dryrun);
   EXPECT_EQ(said("--timing_threshold 0.1 -cv FSDP", Audience::Perf).harness.timing_threshold, 0.1);
   EXPECT_EQ(said("-cv FSDP", Audience::Perf).harness.config_variant, "fsdp");
+}
+
+TEST(HarnessFlags, AUniqueBeginningIsTheFlag) {
+  EXPECT_EQ(said("--max_step 30").config.train.train_iters, 30);
+  EXPECT_TRUE(any_names(complaints("--moe 1"), {"unknown flag", "--moe"}));
+  // Kebab-case is Megatron-LM's, whose parser takes no beginnings.
+  EXPECT_TRUE(any_names(complaints("--max-step 30"), {"unknown flag"}));
+}
+
+TEST(HarnessFlags, AModelThatIsNoneNamesItsNeighbours) {
+  EXPECT_TRUE(any_names(complaints("-mr 235b_a22b -g h100 -ng 256"), {"qwen3_235b_a22b"}));
 }
 
 TEST(HarnessFlags, SecretsAreNotRepeated) {

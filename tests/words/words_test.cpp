@@ -110,9 +110,10 @@ TEST(Words, MegatronsOwnSpellingsAreKnown) {
   EXPECT_EQ(config.model.virtual_pipeline_model_parallel_size, 2);
   EXPECT_EQ(config.model.recompute_modules,
             (std::vector{RecomputeModule::CoreAttn, RecomputeModule::MoeAct}));
-  EXPECT_EQ(messages(resolved({"--swiglu"}).warnings, "H14").size(), 1u);
-  EXPECT_TRUE(complaints({"--normalization", "RMSNorm"}).empty());
-  EXPECT_TRUE(any_names(complaints({"--normalization", "LayerNorm"}), {"LayerNorm", "RMSNorm"}));
+  EXPECT_TRUE(resolved({"--swiglu"}).config.model.gated_linear_unit);
+  EXPECT_FALSE(resolved({"--squared-relu"}).config.model.gated_linear_unit);
+  EXPECT_EQ(resolved({"--normalization", "LayerNorm"}).config.model.normalization,
+            Normalization::LayerNorm);
 }
 
 TEST(Words, MegatronsCommonFlagsThatHaveNothingToDoHereAreAcceptedAndToldEach) {

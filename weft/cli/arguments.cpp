@@ -43,11 +43,24 @@ words::Resolution resolve(const RunArguments& arguments) {
 }
 
 words::Resolution resolve_for_check(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Check);
+  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Run);
 }
 
 words::Resolution resolve_for_perf(const RunArguments& arguments) {
   return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Perf);
+}
+
+void require_trainable(const words::Resolution& run) {
+  std::vector<std::string> complaints;
+  if (run.unknown_vocabulary) {
+    complaints.push_back(
+        "model.vocab_size is not known: Megatron-LM takes it from its tokenizer; write "
+        "--vocab-size N");
+  }
+  if (run.harness.dryrun) {
+    complaints.push_back("--dryrun runs nothing: use weft check, or leave it out");
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
 namespace {

@@ -36,6 +36,10 @@ words::Resolution resolve_for_check(const RunArguments& arguments);
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
 words::Resolution resolve_for_perf(const RunArguments& arguments);
 
+// ConfigError where the words are for judging and not for training: a vocabulary that nothing says,
+// or --dryrun.
+void require_trainable(const words::Resolution& run);
+
 // The verdict on a run with what was found while its words were read.
 rules::Verdict judged(const words::Resolution& run);
 rules::Verdict with_findings(const words::Resolution& run, rules::Verdict verdict);

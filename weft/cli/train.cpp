@@ -234,6 +234,7 @@ void require_room(const config::Config& asked, const config::Config& config) {
 int run_train(const TrainOptions& options) {
   const Format format = options.run.format;
   const words::Resolution run = resolve(options.run);
+  require_trainable(run);
   config::Config asked = run.config;
   follow_launcher(run, asked);
   asked = with_start(run, asked);

@@ -112,7 +112,9 @@ std::string wrapped(std::string_view words, std::size_t indent) {
 }
 
 std::string answer_of(const PlanVerdict& verdict) {
-  if (verdict.pays && verdict.gain == 0) return "It is needed.";
+  if (verdict.pays && verdict.gain == 0) {
+    return "Needed: without it the best layout does not fit, or takes smaller micro-batches.";
+  }
   const std::string change = text("the step is {:.1f} % {} with it",
                                   std::abs(verdict.gain) * 100,
                                   verdict.gain >= 0 ? "shorter" : "longer");

@@ -129,9 +129,9 @@ constexpr Rule kExpertOverlapRules[] = {
     {.id = "C14",
      .when = "expert-parallel overlap with ep = 1",
      .then = "refused",
-     .why = "One rank holds all experts: no token travels. Here and below, "
-            "comm_overlap.overlap_moe_expert_parallel_comm is the only switch there is; no other "
-            "section can erase it (C4), and each check is made once (C38).",
+     .why = "With ep = 1 a rank holds all experts and no token travels, so that there is nothing "
+            "to hide. comm_overlap.overlap_moe_expert_parallel_comm switches the overlap; the key "
+            "of the same name on the model means this one (C4).",
      .example = "model.num_moe_experts=4 comm_overlap.overlap_moe_expert_parallel_comm=true",
      .also = "TC-62 C4 C13 C38",
      .judge = judge_ranks},

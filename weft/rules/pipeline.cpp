@@ -129,13 +129,17 @@ void judge_chunk_groups(Judge& judge) {
   if (pp == 1) return;
   if (group < pp || group > *batches) {
     judge.report("model.microbatch_group_size_per_vp_stage",
-                 text("a virtual pipeline takes model.microbatch_group_size_per_vp_stage = {} "
-                      "micro-batches in a row, at least pp = {} and at most the {} of a step "
-                      "(train.global_batch_size / (train.micro_batch_size * dp))",
+                 text("model.microbatch_group_size_per_vp_stage = {}: a virtual pipeline takes so "
+                      "many micro-batches in a row; it needs at least pp = {}, and a step has {} "
+                      "(train.global_batch_size = {} / (train.micro_batch_size = {} * dp))",
                       group,
                       pp,
-                      *batches),
-                 *batches < pp ? "raise train.global_batch_size" : "use a number between");
+                      *batches,
+                      judge.config().train.global_batch_size,
+                      judge.config().train.micro_batch_size),
+                 *batches < pp ? text("use train.global_batch_size={} or more",
+                                      judge.config().train.global_batch_size / *batches * pp)
+                               : text("use a number from {} to {}", pp, *batches));
     return;
   }
   const std::int64_t rest = *batches % group;

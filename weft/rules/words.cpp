@@ -164,6 +164,39 @@ constexpr Rule kWordsRules[] = {
             "compare.",
      .example = "-m qwen -mr qwen3_30b_a3b -g h100 -ng 32 --dryrun",
      .command = "perf"},
+    {.id = "H16",
+     .kind = Kind::Warning,
+     .when = "a line of Megatron-LM: one of its scripts (pretrain_*.py), or --num-layers, "
+             "--hidden-size and --num-attention-heads, and no recipe",
+     .then = "what it leaves out has Megatron-LM's defaults, which are listed",
+     .why = "Weft's defaults follow Megatron Bridge. The parser of Megatron-LM has others: "
+            "LayerNorm, learned positions, biases, GELU without a gate, tied embeddings, experts "
+            "cut as dense layers are, the allgather dispatcher, no overlap.",
+     .example = "pretrain_gpt.py --num-layers 2 --vocab-size 256"},
+    {.id = "H17",
+     .kind = Kind::Warning,
+     .when = "a line of Megatron-LM whose vocabulary its tokenizer says, or nothing says",
+     .then = "model.vocab_size = the rows of the padded table; 131072 where nothing says it, and "
+             "weft train refuses",
+     .why = "Megatron-LM asks the tokenizer and pads to a multiple of "
+            "--make-vocab-size-divisible-by times tp. Weft knows the tokenizers of some models by "
+            "name; the padding has weights there.",
+     .example = "pretrain_gpt.py --num-layers 2 --tokenizer-model Qwen/Qwen3-30B-A3B"},
+    {.id = "H18",
+     .kind = Kind::Warning,
+     .when = "torchrun --nnodes=LEAST:MOST, or --nproc-per-node=gpu",
+     .then = "runtime.world_size = the most ranks that it may start",
+     .why = "Such a line does not say how many ranks there will be.",
+     .example = "torchrun --nproc-per-node=gpu train.py tiny train.global_batch_size=8"},
+    {.id = "H19",
+     .kind = Kind::Automatic,
+     .when = "-pp or -vp: on deepseek_v3 or kimi_k2, or -pp 1 where the recipe has chunks",
+     .then = "model.pipeline_model_parallel_layout as Megatron Bridge lays out those sizes; "
+             "model.virtual_pipeline_model_parallel_size = null",
+     .why =
+         "The harness computes the layout of these models anew from both sizes. Of sizes that it "
+         "does not know it keeps DeepSeek-V3's layout, and gives Kimi-K2 none.",
+     .example = "deepseek_v3 -pp 8 -vp 2 world=64 train.global_batch_size=64 -ep 8"},
 };
 
 }  // namespace

@@ -25,11 +25,7 @@ struct Spelling {
   std::optional<Effect> effect = std::nullopt;
 };
 
-constexpr std::string_view kSwiglu =
-    "feed-forwards are always gated; model.activation_func names the function";
 constexpr std::string_view kCore = "there is one model, written once";
-constexpr std::string_view kNorm = "every norm is RMSNorm";
-constexpr std::string_view kRope = "positions are always rotary";
 constexpr std::string_view kKernels = "kernels are chosen by the engine";
 constexpr std::string_view kMetrics = "metrics go to the run folder and nowhere else";
 constexpr std::string_view kSplitData =
@@ -106,24 +102,31 @@ constexpr Spelling kSpellings[] = {
     {"--no-check-for-nan-in-loss-and-grad",
      FlagTakes::Nothing,
      "rerun_state_machine.check_for_nan_in_loss=false"},
-    {"--swiglu", FlagTakes::Nothing, "", kSwiglu},
+    {"--swiglu", FlagTakes::Nothing, "model.gated_linear_unit=true model.activation_func=silu"},
+    {"--quick-geglu",
+     FlagTakes::Nothing,
+     "model.gated_linear_unit=true model.activation_func=quick_gelu"},
+    {"--squared-relu",
+     FlagTakes::Nothing,
+     "model.gated_linear_unit=false model.activation_func=squared_relu"},
     {"--group-query-attention", FlagTakes::Nothing, "", "model.num_query_groups decides"},
     {"--use-mcore-models", FlagTakes::Nothing, "", kCore},
     {"--transformer-impl", FlagTakes::Value, "", kCore},
-    {"--normalization", FlagTakes::Value, "", kNorm, "RMSNorm"},
-    {"--position-embedding-type", FlagTakes::Value, "", kRope, "rope"},
     {"--use-flash-attn", FlagTakes::Nothing, "", kKernels},
     {"--attention-backend", FlagTakes::Value, "", kKernels},
     {"--no-masked-softmax-fusion", FlagTakes::Nothing, "", kKernels},
     {"--no-bias-swiglu-fusion", FlagTakes::Nothing, "", kKernels},
     {"--distributed-backend", FlagTakes::Value, "", "runtime.backend says what ranks are"},
-    {"--use-rotary-position-embeddings", FlagTakes::Nothing, "", kRope},
+    {"--use-rotary-position-embeddings", FlagTakes::Nothing, "model.position_embedding_type=rope"},
     {"--attention-softmax-in-fp32", FlagTakes::Nothing, "", "softmax is always in fp32"},
     {"--make-vocab-size-divisible-by",
      FlagTakes::Value,
      "",
-     "model.vocab_size is the number of rows; padding is none, and is asked for by "
-     "model.should_pad_vocab"},
+     "behind Megatron-LM's flags it pads the vocabulary; elsewhere model.should_pad_vocab does"},
+    {"--padded-vocab-size", FlagTakes::Value, "model.vocab_size={}"},
+    {"--reuse-grad-buf-for-mxfp8-param-ag",
+     FlagTakes::Nothing,
+     "ddp.reuse_grad_buf_for_mxfp8_param_ag=true optimizer.reuse_grad_buf_for_mxfp8_param_ag=true"},
     {"--main-grads-dtype", FlagTakes::Value, "optimizer.main_grads_dtype={}"},
     {"--num-distributed-optimizer-instances",
      FlagTakes::Value,

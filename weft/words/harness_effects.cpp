@@ -204,7 +204,12 @@ void set_timeout(const Asked& asked, Ledger& ledger) {
 }
 
 void set_layers_per_chunk(const Asked& asked, const Config& last, Ledger& ledger) {
-  const std::int64_t layers = last.model.num_layers, pp = last.model.pipeline_model_parallel_size;
+  const ModelConfig& model = last.model;
+  const std::int64_t pp = model.pipeline_model_parallel_size;
+  // Embedding and loss may take the place of a layer.
+  const std::int64_t layers = model.num_layers +
+                              (model.account_for_embedding_in_pipeline_split ? 1 : 0) +
+                              (model.account_for_loss_in_pipeline_split ? 1 : 0);
   const std::int64_t each = base::parse_integer(asked.text).value_or(0);
   if (pp == 1) {
     return ledger.complain(
@@ -215,11 +220,14 @@ void set_layers_per_chunk(const Asked& asked, const Config& last, Ledger& ledger
   const bool whole = each > 0 && pp > 0 && layers % pp == 0 && layers / pp % each == 0;
   if (!whole) {
     return ledger.complain(
-        text("{}: model.num_layers = {} over model.pipeline_model_parallel_size "
+        text("{}: model.num_layers = {}{} over model.pipeline_model_parallel_size "
              "= {} does not give chunks of {}: use a divisor of the layers of a "
              "pipeline rank",
              place_text(asked),
-             layers,
+             model.num_layers,
+             layers > model.num_layers
+                 ? text(" and {} for embedding and loss", layers - model.num_layers)
+                 : "",
              pp,
              shown(asked.text)));
   }

@@ -101,12 +101,36 @@ std::span<const HarnessFlag> harness_flags() {
 const HarnessFlag* find_harness_flag(std::string_view dashed) {
   const bool whole = dashed.starts_with("--");
   if (!whole && !dashed.starts_with("-")) return nullptr;
-  const std::string_view name = dashed.substr(whole ? 2 : 1);
+  std::string_view name = dashed.substr(whole ? 2 : 1);
   if (name.empty()) return nullptr;
+  // Release 25.11 names a recipe by its family and its size.
+  static const HarnessFlag kSize{.name = "model_size",
+                                 .brief = "s",
+                                 .takes = Takes::LowerText,
+                                 .words = "",
+                                 .initial = "",
+                                 .does = selects(&S::size),
+                                 .meaning = "second part of the recipe's name, in release 25.11"};
+  if ((whole ? kSize.name : kSize.brief) == name) return &kSize;
+  if (whole && name == "model_name") name = "model_family_name";
   for (const HarnessFlag& flag : harness_flags()) {
     if ((whole ? flag.name : flag.brief) == name) return &flag;
   }
   return nullptr;
+}
+
+const HarnessFlag* find_harness_prefix(std::string_view dashed) {
+  constexpr std::size_t kShortest = 3;
+  if (!dashed.starts_with("--") || dashed.size() < 2 + kShortest) return nullptr;
+  const std::string_view begin = dashed.substr(2);
+  if (begin.find('-') != std::string_view::npos) return nullptr;
+  const HarnessFlag* found = nullptr;
+  for (const HarnessFlag& flag : harness_flags()) {
+    if (!flag.name.starts_with(begin)) continue;
+    if (found != nullptr) return nullptr;
+    found = &flag;
+  }
+  return found;
 }
 
 std::optional<std::string> accepted_value(const HarnessFlag& flag, std::string_view typed) {
@@ -164,9 +188,10 @@ std::string takes_text(const HarnessFlag& flag) {
 }
 
 bool chooses_recipe(const HarnessFlag& flag) {
-  constexpr std::array<std::string_view, 6> kChoosing{"domain",
+  constexpr std::array<std::string_view, 7> kChoosing{"domain",
                                                       "model_family_name",
                                                       "model_recipe_name",
+                                                      "model_size",
                                                       "use_recipes",
                                                       "task",
                                                       "config_variant"};

@@ -19,6 +19,7 @@ struct HarnessSelection {
   std::string domain = "llm";
   std::string family;  // "qwen"
   std::string recipe;  // "qwen3_30b_a3b"
+  std::string size;    // "30b_a3b", after a family, as the harness of 25.11 names a recipe
   std::string task = "pretrain";
   bool use_recipes = false;    // the base recipes instead of the flat ones
   std::string config_variant;  // empty: the canonical recipe
@@ -117,6 +118,9 @@ std::span<const HarnessFlag> harness_flags();
 
 // Of "--moe_a2a_overlap" or "-tp"; null where there is none.
 const HarnessFlag* find_harness_flag(std::string_view dashed);
+// The one flag whose name begins so ("--max_step"), as argparse takes it; null where there is none
+// or several, and for kebab-case, which is Megatron-LM's.
+const HarnessFlag* find_harness_prefix(std::string_view dashed);
 
 // The value as it travels on ("true" for True, small letters where the flag takes those), or
 // nothing where it is not what the flag takes.

@@ -62,6 +62,12 @@ void Ledger::mend(const Asked& asked,
   if (made.from != made.to) automatic_.push_back(std::move(finding));
 }
 
+bool Ledger::assume(std::string_view key, std::string_view value) {
+  const Field* field = find_field(key);
+  CHECK(field != nullptr, "'{}' is no key", key);
+  return field->set(config_, written_from_text(*field, value));
+}
+
 void Ledger::warn(std::string_view id, std::string_view key, std::string message, std::string fix) {
   warnings_.push_back({.id = std::string(id),
                        .key = std::string(key),

@@ -38,6 +38,10 @@ class Ledger {
             const std::string& why,
             const std::string& fix);
 
+  // The key gets a value that no word asks for: it is neither a claim nor a finding. False where
+  // the value is not of the key's type.
+  bool assume(std::string_view key, std::string_view value);
+
   void warn(std::string_view id, std::string_view key, std::string message, std::string fix);
   void complain(std::string what) { complaints_.push_back(std::move(what)); }
 

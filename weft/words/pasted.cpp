@@ -1,8 +1,7 @@
 #include "weft/words/pasted.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -11,14 +10,14 @@
 #include "weft/config/field.h"
 #include "weft/config/other_names.h"
 #include "weft/words/flags.h"
+#include "weft/words/launch.h"
+#include "weft/words/shell_words.h"
 
 namespace weft::words {
 
 using namespace config;
 namespace {
 
-constexpr std::array<std::string_view, 7>
-    kLaunchers{"uv", "python", "python3", "torchrun", "srun", "mpirun", "mpiexec"};
 constexpr std::string_view kRoot = "cfg.";
 
 // CUDA_DEVICE_MAX_CONNECTIONS=1 before a program is for its environment.
@@ -29,66 +28,6 @@ bool is_variable(std::string_view word) {
   };
   return name.size() < word.size() && !name.empty() && std::ranges::all_of(name, fits);
 }
-
-bool is_script(std::string_view word) { return word.ends_with(".py"); }
-
-std::string_view file_name(std::string_view word) { return word.substr(word.rfind('/') + 1); }
-
-bool is_program(std::string_view word) {
-  const std::string_view name = file_name(word);
-  return std::ranges::find(kLaunchers, name) != kLaunchers.end() || is_script(name);
-}
-
-// How many processes a start asks for, and where it says so, from 1.
-struct Processes {
-  std::int64_t count = 1;
-  int place = 1;
-};
-
-// The numbers of torchrun, srun and mpirun that say it.
-class LaunchedProcesses {
- public:
-  explicit LaunchedProcesses(std::span<const std::string> start) : start_(start) {
-    for (std::size_t at = 0; at < start_.size(); ++at) read(at);
-  }
-
-  // Nothing where the start does not say it, or not as a number.
-  std::optional<Processes> asked() const {
-    if (all_) return Processes{*all_, place_};
-    if (!on_each_) return std::nullopt;
-    return Processes{*on_each_ * machines_.value_or(1), place_};
-  }
-
- private:
-  static constexpr double kMost = 1 << 20;
-
-  void read(std::size_t at) {
-    if (is_program(start_[at])) by_slurm_ = file_name(start_[at]) == "srun";
-    const std::string& word = start_[at];
-    const std::size_t equals = word.find('=');
-    std::string name = word.substr(0, equals);
-    std::ranges::replace(name, '_', '-');
-    const bool apart = equals == std::string::npos;
-    if (apart && at + 1 == start_.size()) return;
-    const std::optional<double> number =
-        base::parse_number(apart ? start_[at + 1] : word.substr(equals + 1));
-    if (!number || !(*number >= 1 && *number <= kMost)) return;
-    const auto count = static_cast<std::int64_t>(*number);
-    if (static_cast<double>(count) != *number) return;
-    const bool is_all = name == "-n" || name == "-np" || name == "--np" || name == "--ntasks";
-    const bool is_each = name == "--nproc-per-node" || name == "--ntasks-per-node";
-    const bool is_machines = name == "--nnodes" || name == "--nodes" || (name == "-N" && by_slurm_);
-    if (is_all) all_ = count;
-    if (is_each) on_each_ = count;
-    if (is_machines) machines_ = count;
-    if (is_all || is_each) place_ = static_cast<int>(at) + 1;
-  }
-
-  std::span<const std::string> start_;
-  bool by_slurm_ = false;
-  std::optional<std::int64_t> all_, on_each_, machines_;
-  int place_ = 1;
-};
 
 // Whether `next` is the value of the flag before it. Of a flag that is not in the harness's table
 // it is one unless it starts a program.
@@ -101,9 +40,25 @@ bool is_value_of(std::string_view flag, std::string_view next) {
 // The part of a line that starts the program it was made for.
 struct Start {
   std::vector<std::size_t> kept;  // words before it, which are flags for Weft and their values
-  std::optional<Processes> processes;
+  std::string program;            // the script or the module
+  Launch launch;
   std::size_t rest = 0;  // the first word after it
 };
+
+// The word after the script, or after the module of `-m`; nothing where the line names neither.
+std::optional<std::size_t> end_of_start(std::span<const std::string> typed, std::size_t at) {
+  std::string_view program;
+  for (; at < typed.size(); ++at) {
+    const std::string& word = typed[at];
+    if (is_script(word)) return at + 1;
+    if (is_program(word)) program = word;
+    const bool names_module = word == "-m" && takes_module(program) && at + 1 < typed.size();
+    if (!names_module) continue;
+    if (!is_launcher_module(typed[++at])) return at + 1;
+    program = "torchrun";
+  }
+  return std::nullopt;
+}
 
 Start start_of_another_program(std::span<const std::string> typed) {
   Start start;
@@ -115,13 +70,41 @@ Start start_of_another_program(std::span<const std::string> typed) {
     if (at + 1 < typed.size() && is_value_of(typed[at], typed[at + 1])) start.kept.push_back(++at);
   }
   if (at == typed.size() || !is_program(typed[at])) return {};
-  const auto begin = typed.begin() + static_cast<std::ptrdiff_t>(at);
-  const auto script = std::find_if(begin, typed.end(), is_script);
-  if (script == typed.end()) return {};
-  start.rest = static_cast<std::size_t>(script - typed.begin()) + 1;
-  start.processes = LaunchedProcesses(typed.subspan(at, start.rest - 1 - at)).asked();
-  if (start.processes) start.processes->place += static_cast<int>(at);
+  const std::optional<std::size_t> end = end_of_start(typed, at);
+  if (!end) return {};
+  start.rest = *end;
+  start.program = typed[*end - 1];
+  start.launch = launch_of(typed.subspan(at, *end - 1 - at));
+  start.launch.place += static_cast<int>(at);
   return start;
+}
+
+// Whether a word is a whole line that was quoted: it begins with a program, a variable or a flag,
+// and goes on.
+bool is_quoted_line(std::string_view word) {
+  const std::size_t space = word.find_first_of(" \t\n");
+  if (space == std::string_view::npos) return false;
+  const std::string_view first = word.substr(0, space);
+  if (is_variable(first)) return true;
+  if (is_program(first)) return true;
+  if (first == "cd" || first == "export" || first == "set") return true;
+  return is_flag(first) && first.find('=') == std::string_view::npos;
+}
+
+// The words as typed, those of a quoted line in its place.
+struct TypedWords {
+  std::vector<std::string> words;
+  std::vector<int> places;
+};
+TypedWords without_quotes(std::span<const std::string> typed) {
+  TypedWords all;
+  for (std::size_t at = 0; at < typed.size(); ++at) {
+    std::vector<std::string> words =
+        is_quoted_line(typed[at]) ? shell_words(typed[at]) : std::vector{typed[at]};
+    all.places.insert(all.places.end(), words.size(), static_cast<int>(at) + 1);
+    std::ranges::move(words, std::back_inserter(all.words));
+  }
+  return all;
 }
 
 // Without the marks of an override and without `cfg.`.
@@ -174,22 +157,26 @@ std::string plain(const std::string& word) {
 
 }  // namespace
 
-MeantWords meant_words(std::span<const std::string> typed) {
+MeantWords meant_words(std::span<const std::string> as_typed) {
+  const auto [typed, places] = without_quotes(as_typed);
   MeantWords meant;
-  const Start start = start_of_another_program(typed);
+  Start start = start_of_another_program(typed);
+  meant.program = std::move(start.program);
+  meant.launch = start.launch;
   for (const std::size_t kept : start.kept) {
-    meant.places.push_back(static_cast<int>(kept) + 1);
+    meant.places.push_back(places[kept]);
     meant.words.push_back(plain(typed[kept]));
   }
-  if (start.processes) {
-    meant.places.push_back(start.processes->place);
-    meant.words.push_back(base::text("world={}", start.processes->count));
+  if (start.launch.processes) {
+    meant.launch.place = places[static_cast<std::size_t>(start.launch.place) - 1];
+    meant.places.push_back(meant.launch.place);
+    meant.words.push_back(base::text("world={}", *start.launch.processes));
   }
   std::size_t at = start.rest;
   while (at < typed.size()) {
     std::string joined;
-    meant.places.push_back(static_cast<int>(at) + 1);
-    at += join_one(typed.subspan(at), joined);
+    meant.places.push_back(places[at]);
+    at += join_one(std::span(typed).subspan(at), joined);
     meant.words.push_back(plain(joined));
   }
   return meant;

@@ -7,8 +7,11 @@
 #include "weft/base/text.h"
 #include "weft/config/other_names.h"
 #include "weft/words/harness_effects.h"
+#include "weft/words/launch_effects.h"
+#include "weft/words/megatron_line.h"
 #include "weft/words/perf_recipe.h"
 #include "weft/words/recipe.h"
+#include "weft/words/stage_layouts.h"
 
 namespace weft::words {
 
@@ -50,13 +53,23 @@ Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
 // The names that the model of -mr may mean. Only files it can be of are read.
 std::vector<Offered> names_of_model(const fs::path& folder, const std::string& model) {
   std::vector<Offered> offered;
+  std::vector<std::string> near;
   for (const fs::path& file : recipe_files(folder)) {
-    if (!file.stem().string().starts_with(model)) continue;
+    const std::string stem = file.stem().string();
+    if (stem.find(model) != std::string::npos) near.push_back(stem);
+    if (!stem.starts_with(model)) continue;
     const Recipe recipe = load_recipe(file, folder);
     if (recipe.layouts.empty()) offered.push_back({.name = recipe.name, .known_as = recipe.name});
     for (const RecipeLayout& layout : recipe.layouts) {
       offered.push_back(offered_layout(recipe.full_name(layout), layout));
     }
+  }
+  if (offered.empty() && !near.empty()) {
+    throw base::ConfigError(
+        base::text("-mr {}: no model is called so; recipes with it in the name: "
+                   "{}",
+                   shown(model),
+                   fmt::join(near, ", ")));
   }
   return offered;
 }
@@ -135,11 +148,12 @@ Resolution resolve_words(const fs::path& recipes_folder,
                         .warnings = std::move(read.warnings),
                         .automatic = {},
                         .harness = read.harness,
-                        .set_keys = {}};
+                        .set_keys = {},
+                        .unknown_vocabulary = false};
   Config start;
   PerfRecipe chosen;
   keeping(complaints, [&] {
-    chosen = recipe_of(recipes_folder, read, default_recipe);
+    chosen = recipe_of(recipes_folder, read, is_megatron_line(read) ? "" : default_recipe);
     if (chosen.name.empty()) return;
     const ChosenRecipe recipe = find_recipe(recipes_folder, chosen.name);
     resolution.recipe = recipe.name();
@@ -154,6 +168,11 @@ Resolution resolve_words(const fs::path& recipes_folder,
   Ledger ledger(start);
   walk(read.asked, last_config(read.asked, start), ledger);
   finish_effects(read.asked, ledger);
+  finish_launch(read, ledger);
+  if (is_megatron_line(read)) {
+    resolution.unknown_vocabulary = finish_megatron_line(read, ledger);
+  }
+  finish_stages(resolution.recipe, read.asked, ledger);
   if (chosen.other_gpus) scale_batch(start, *chosen.other_gpus, read.harness, ledger);
   append(complaints, ledger.take_complaints());
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));

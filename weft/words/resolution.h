@@ -23,6 +23,8 @@ struct Resolution {
   std::vector<config::Finding> warnings, automatic;
   HarnessSelection harness;
   std::vector<Ledger::SetKey> set_keys;  // by words, whatever their spelling
+  // Whether the vocabulary is a guess: a line of Megatron-LM that names no tokenizer (H17).
+  bool unknown_vocabulary = false;
 };
 
 // ConfigError with everything that is wrong with the words, the recipe and the files. Where no word

@@ -159,6 +159,9 @@ class WordReader {
     if (name == "--config-file") return read_file(name, given);
     if (const HarnessFlag* flag = find_harness_flag(name)) return read_harness(*flag, name, given);
     if (const auto flag = find_kebab_flag(name)) return read_kebab(*flag, given);
+    if (const HarnessFlag* flag = find_harness_prefix(name)) {
+      return read_harness(*flag, name, given);
+    }
     refuse_flag(name, given);
   }
 
@@ -264,11 +267,6 @@ class WordReader {
   void read_harness(const HarnessFlag& flag,
                     const std::string& name,
                     std::optional<std::string> given) {
-    if (flag.does.kind == Does::Kind::Selects && audience_ == Audience::Run) {
-      complain(text("{} is for weft perf and weft check: {}", name, perf_hint(flag)));
-      if (!given && flag.takes != Takes::Nothing && has_value()) ++at_;
-      return;
-    }
     if (flag.takes == Takes::Nothing) {
       if (given) return complain(text("{} takes no value: leave '={}' out", name, shown(*given)));
       return apply_harness(flag, name, "true");
@@ -293,20 +291,14 @@ class WordReader {
       case Does::Kind::Acts:
         return act(typed, flag.does.effect, value);
       case Does::Kind::Selects:
-        if (audience_ == Audience::Check && !chooses_recipe(flag)) {
-          say_idle(text("--{}", flag.name), "weft check judges a run and measures nothing");
+        if (audience_ == Audience::Run && !chooses_recipe(flag)) {
+          say_idle(text("--{}", flag.name), "it is for the measurement of weft perf");
         }
         return;
       case Does::Kind::Nothing:
         // The value may be a secret: only the flag is named.
         return say_idle(text("--{}", flag.name), std::string(flag.does.text));
     }
-  }
-
-  static std::string perf_hint(const HarnessFlag& flag) {
-    if (flag.name == "model_recipe_name") return "here the recipe is a word of its own, as in tiny";
-    if (flag.name == "dryrun") return "weft check judges a run without running it";
-    return "here it has no meaning: leave it out";
   }
 
   bool has_value() const {
@@ -366,8 +358,16 @@ Words read_words(std::span<const std::string> words, Audience audience) {
              kMostWords));
     return refused;
   }
-  const MeantWords meant = meant_words(words);
-  return WordReader(meant, audience).read();
+  MeantWords meant = meant_words(words);
+  Words read = WordReader(meant, audience).read();
+  read.meant = std::move(meant.words);
+  read.program = std::move(meant.program);
+  read.launch = meant.launch;
+  HarnessSelection& harness = read.harness;
+  if (harness.recipe.empty() && !harness.size.empty()) {
+    harness.recipe = harness.family.empty() ? harness.size : harness.family + "_" + harness.size;
+  }
+  return read;
 }
 
 std::string place_text(const Asked& asked) {

@@ -12,13 +12,14 @@
 #include "weft/config/field.h"
 #include "weft/config/finding.h"
 #include "weft/words/harness_flags.h"
+#include "weft/words/launch.h"
 
 namespace weft::words {
 
-// Who reads. The flags that choose a recipe, a window and a comparison are for `weft perf`, which
-// follows them all, and for `weft check`, which says of those that do not choose the recipe that
-// they change nothing; to a command that runs they are foreign.
-enum class Audience { Run, Check, Perf };
+// Who reads. `weft perf` follows the flags that choose a recipe, a window and a comparison; every
+// other command follows those that choose the recipe, and says of the rest that they change
+// nothing.
+enum class Audience { Run, Perf };
 
 // One request: a key gets a value, or a flag's effect takes place.
 struct Asked {
@@ -31,6 +32,9 @@ struct Asked {
 };
 
 struct Words {
+  std::vector<std::string> meant;            // the words themselves, as they are read (pasted.h)
+  std::string program;                       // the script that the line starts; empty: none
+  Launch launch;                             // what starts it
   std::optional<std::string> recipe;         // a name or a path
   std::vector<std::filesystem::path> files;  // of --config-file
   std::vector<Asked> asked;

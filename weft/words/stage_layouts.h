@@ -1,0 +1,16 @@
+// Pipelines that the harness changes beside its flags.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "weft/words/ledger.h"
+#include "weft/words/words.h"
+
+namespace weft::words {
+
+// After -pp and -vp: DeepSeek-V3 and Kimi-K2 get the stage layout of their new sizes, and a
+// pipeline of one rank has no chunks of the recipe's (H19).
+void finish_stages(std::string_view recipe, std::span<const Asked> asked, Ledger& ledger);
+
+}  // namespace weft::words
