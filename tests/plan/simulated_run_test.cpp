@@ -88,13 +88,22 @@ TEST(SimulatedRun, ItsTraceHasTheWallsOfThePrice) {
   }
 }
 
-// A step with every micro-batch on the clock.
-std::vector<trace::Timeline> whole_timelines(const config::Config& config) {
-  const grid::Grid grid(derive::layout_of(config));
-  const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
-  const exec::sim::SimulatedStep step =
-      simulated_step(plans, hardware_costs(config, grid, plans, h100()));
-  return exec::sim::timelines_of(step, exec::sim::simulate(step));
+// What a transfer takes of the compute beside it stands with communication, in the price and in the
+// trace: compute is as long in a merged order as in a plain one.
+TEST(SimulatedRun, ItsTraceTellsTheComputeOfThePriceInEveryOrder) {
+  std::vector<trace::Walls> walls;
+  for (const bool merges : {false, true}) {
+    const config::Config config = run_of(1, merges);
+    const Price price = price_step(config, h100());
+    const SimulatedRun run = simulate_run(config, config, h100());
+    walls.push_back(
+        trace::walls_of(run.timelines, trace::Clocks::Shared, run.shortened).front().walls);
+    EXPECT_NEAR(walls.back().compute / price.compute.total(), 1, 0.03) << merges;
+    EXPECT_NEAR(walls.back().communication, price.exposed.communication(), 0.03 * price.step_ms);
+  }
+  EXPECT_EQ(walls[0].slowed, 0) << "nothing travels beside compute";
+  EXPECT_GT(walls[1].slowed, 0.01 * walls[1].step);
+  EXPECT_NEAR(walls[1].compute / walls[0].compute, 1, 0.005);
 }
 
 // What stands for the micro-batches that a trace does not show is told from one part of it: every
@@ -113,7 +122,7 @@ TEST(SimulatedRun, AShortTraceTellsTheWallsOfTheWholeStep) {
     const SimulatedRun run = simulate_run(config, config, h100());
     ASSERT_TRUE(run.shortened.is_short());
     EXPECT_EQ(run.shortened.micro_batches, 64);
-    const std::vector<trace::Timeline> whole = whole_timelines(config);
+    const std::vector<trace::Timeline> whole = whole_timelines(config, h100());
     const auto told = trace::walls_of(run.timelines, trace::Clocks::Shared, run.shortened);
     const auto right = trace::walls_of(whole, trace::Clocks::Shared);
     ASSERT_EQ(told.size(), right.size());
@@ -125,6 +134,7 @@ TEST(SimulatedRun, AShortTraceTellsTheWallsOfTheWholeStep) {
       EXPECT_NEAR(one.step, other.step, near);
       EXPECT_NEAR(one.compute, other.compute, near);
       EXPECT_NEAR(one.gemm, other.gemm, near);
+      EXPECT_NEAR(one.slowed, other.slowed, near);
       EXPECT_NEAR(one.communication, other.communication, near);
       EXPECT_NEAR(one.bubble, other.bubble, near);
       EXPECT_NEAR(one.late, other.late, near);

@@ -133,5 +133,25 @@ TEST(DominantWall, IsTheLargestLossOrComputeWhereAllAreSmall) {
   EXPECT_EQ(wall({.step = 100, .compute = 70, .host = 10, .idle = 20}), Wall::Idle);
 }
 
+// Of a simulated step: the operation is over after 3 ms, and what travels beside it makes it
+// last 4.
+TEST(Walls, WhatTransfersTakeOfComputeIsCommunication) {
+  Timeline timeline = Hand(0)
+                          .communication("ep", "0F0.dispatch", 0, 5, Cover::Possible)
+                          .node("compute", "0F0.experts", 0, 4)
+                          .operation(SpanKind::Gemm, 0, 3)
+                          .operation(SpanKind::Communication, 3, 4);
+  timeline.spans.back().name = kSlowed;
+  const std::vector<Timeline> timelines{timeline};
+  const Walls walls = walls_of(timelines, Clocks::Shared).front().walls;
+  EXPECT_NEAR(walls.compute, 3, 1e-9);
+  EXPECT_NEAR(walls.communication, 2, 1e-9);
+  EXPECT_NEAR(walls.slowed, 1, 1e-9);
+  EXPECT_NEAR(walls.host, 0, 1e-9) << "the host had issued all of it";
+  const Exposure exposure = analyse(timelines);
+  EXPECT_NEAR(exposure.total.exposed_ms, 2, 1e-9);
+  EXPECT_NEAR(exposure.total.reasons.short_cover_ms, 2, 1e-9);
+}
+
 }  // namespace walls_test
 }  // namespace weft::trace

@@ -1,6 +1,7 @@
 #include "weft/plan/simulated_run.h"
 
 #include <cmath>
+#include <map>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
@@ -13,6 +14,7 @@
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_step.h"
+#include "weft/trace/compute_lane.h"
 
 namespace weft::plan {
 namespace {
@@ -30,6 +32,42 @@ NominalRates rates_of_hardware(const Hardware& hardware, Number number) {
           .memory_bytes_per_second = hardware.memory_rate(),
           .host_link_bytes_per_second = hardware.host_link_rate(),
           .host_memory_bytes_per_second = hardware.host_memory_rate()};
+}
+
+// By pipeline rank and row: the share of a node of compute that transfers beside it take.
+using SlowShares = std::map<std::pair<int, schedule::Node>, double>;
+
+struct NodePrices {
+  sim::CostTable costs;
+  SlowShares slow;
+};
+
+schedule::Node row_of_node(schedule::Node node) {
+  node.micro_batch = schedule::kNone;
+  return node;
+}
+
+// A price counts what kernels take alone, and what transfers beside them take with the transfers: a
+// trace tells the same where the last part of an operation is apart.
+void tell_slow_parts(const SlowShares& slow, std::vector<trace::Timeline>& timelines) {
+  for (trace::Timeline& timeline : timelines) {
+    std::vector<trace::Span> spans;
+    for (trace::Span& span : timeline.spans) {
+      spans.push_back(std::move(span));
+      trace::Span& whole = spans.back();
+      if (trace::is_node(whole) || whole.lane != trace::kComputeLane) continue;
+      const auto found = slow.find({timeline.rank, row_of_node(schedule::parse_node(whole.node))});
+      if (found == slow.end()) continue;
+      trace::Span part = whole;
+      part.name = trace::kSlowed;
+      part.kind = trace::SpanKind::Communication;
+      part.begin_ns =
+          whole.end_ns - std::llround(found->second * base::number(whole.end_ns - whole.begin_ns));
+      whole.end_ns = part.begin_ns;
+      if (part.begin_ns < part.end_ns) spans.push_back(std::move(part));
+    }
+    timeline.spans = std::move(spans);
+  }
 }
 
 struct ShortRun {
@@ -75,32 +113,13 @@ trace::Interval middle_of(const std::vector<trace::Timeline>& timelines, double 
   return {begin, begin + length};
 }
 
-ShortRun run_short(const config::Config& config,
-                   const config::Config& priced,
-                   const Hardware& hardware,
-                   const Routing& routing,
-                   Traced traced) {
-  const grid::Grid grid(derive::layout_of(config));
-  const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
-  config::Config costs = priced;
-  costs.train = config.train;
-  const sim::SimulatedStep step =
-      simulated_step(plans, hardware_costs(costs, grid, plans, hardware, routing));
-  const sim::Result result = sim::simulate(step);
-  ShortRun run{.seconds = result.step_seconds(), .timelines = {}};
-  if (traced == Traced::Yes) run.timelines = sim::timelines_of(step, result);
-  return run;
-}
-
-}  // namespace
-
-sim::CostTable hardware_costs(const config::Config& config,
-                              const grid::Grid& grid,
-                              const std::vector<schedule::RankPlan>& plans,
-                              const Hardware& hardware,
-                              const Routing& routing) {
+NodePrices price_nodes(const config::Config& config,
+                       const grid::Grid& grid,
+                       const std::vector<schedule::RankPlan>& plans,
+                       const Hardware& hardware,
+                       const Routing& routing) {
   const NominalRates rates = rates_of_hardware(hardware, number_of(config.model));
-  sim::CostTable table = nominal_costs(config, grid, plans, rates);
+  NodePrices nodes{.costs = nominal_costs(config, grid, plans, rates), .slow = {}};
   LayerPrices prices(config, hardware, routing, LayerMemory{});
   const std::int64_t mtp = derive::mtp_layers(config.model);
   for (const schedule::RankPlan& plan : plans) {
@@ -116,12 +135,50 @@ sim::CostTable hardware_costs(const config::Config& config,
       if (entry.lane == schedule::Lane::Compute) {
         cost->seconds *= stretch.compute;
         cost->launch_share = stretch.launches;
+        const bool is_slower = stretch.all > 1;
+        if (is_slower) {
+          nodes.slow[{plan.anatomy.pp_rank, row_of_node(entry.node)}] = 1 - 1 / stretch.all;
+        }
       }
       cost->seconds += mtp_seconds(entry, prices, mtp);
-      table.set(plan.anatomy.pp_rank, entry.node, *cost);
+      nodes.costs.set(plan.anatomy.pp_rank, entry.node, *cost);
     }
   }
-  return table;
+  return nodes;
+}
+
+ShortRun run_short(const config::Config& config,
+                   const config::Config& priced,
+                   const Hardware& hardware,
+                   const Routing& routing,
+                   Traced traced) {
+  const grid::Grid grid(derive::layout_of(config));
+  const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
+  config::Config costs = priced;
+  costs.train = config.train;
+  const NodePrices nodes = price_nodes(costs, grid, plans, hardware, routing);
+  const sim::SimulatedStep step = simulated_step(plans, nodes.costs);
+  const sim::Result result = sim::simulate(step);
+  ShortRun run{.seconds = result.step_seconds(), .timelines = {}};
+  if (traced == Traced::No) return run;
+  run.timelines = sim::timelines_of(step, result);
+  tell_slow_parts(nodes.slow, run.timelines);
+  return run;
+}
+
+}  // namespace
+
+sim::CostTable hardware_costs(const config::Config& config,
+                              const grid::Grid& grid,
+                              const std::vector<schedule::RankPlan>& plans,
+                              const Hardware& hardware,
+                              const Routing& routing) {
+  return price_nodes(config, grid, plans, hardware, routing).costs;
+}
+
+std::vector<trace::Timeline> whole_timelines(const config::Config& config,
+                                             const Hardware& hardware) {
+  return run_short(config, config, hardware, {}, Traced::Yes).timelines;
 }
 
 SimulatedRun simulate_run(const config::Config& config,

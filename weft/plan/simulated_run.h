@@ -28,6 +28,11 @@ exec::sim::CostTable hardware_costs(const config::Config& config,
                                     const Hardware& hardware,
                                     const Routing& routing = {});
 
+// A step with every micro-batch on the clock. Operations of compute end where they would without
+// transfers beside them; what these take is a part of its own (trace::kSlowed).
+std::vector<trace::Timeline> whole_timelines(const config::Config& config,
+                                             const Hardware& hardware);
+
 struct SimulatedRun {
   double step_ms = 0;                      // of all micro-batches
   trace::Shortened shortened;              // which of them the timelines show

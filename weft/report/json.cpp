@@ -12,6 +12,7 @@ Json walls_json(const trace::Walls& walls) {
           {"compute_ms", walls.compute},
           {"gemm_ms", walls.gemm},
           {"communication_ms", walls.communication},
+          {"slowed_ms", walls.slowed},
           {"late_ms", walls.late},
           {"bubble_ms", walls.bubble},
           {"host_ms", walls.host},

@@ -53,10 +53,13 @@ std::string walls_text(const Report& report) {
     double ms;
     const char* meaning;
   };
-  const std::array<WallLine, 8> lines{
+  // A node of a simulated step is of one kind, though some of its kernels are of another.
+  const double products = report.longest ? 0 : walls.gemm;
+  const std::array<WallLine, 9> lines{
       {{"compute", walls.compute, "an operation of the compute lane ran"},
-       {"  products", walls.gemm, "of it matrix products and attention"},
+       {"  products", products, "of it matrix products and attention"},
        {"communication", walls.communication, "only messages moved"},
+       {"  slowed", walls.slowed, "of it by what compute is longer beside transfers"},
        {"late ranks", walls.late, "waiting for ranks that had not begun an operation"},
        {"bubble", walls.bubble, "waiting for another stage of the pipeline"},
        {"host", walls.host, "compute was ready and had not been issued"},

@@ -52,6 +52,10 @@ ComputeLane::ComputeLane(const RunSpans& of_run) {
       spans.push_back(span);
       continue;
     }
+    if (span->kind == SpanKind::Communication && span->name == kSlowed) {
+      slowed_.push_back({span->begin_ns, span->end_ns});
+      continue;
+    }
     busy_.push_back({span->begin_ns, span->end_ns});
     if (span->kind == SpanKind::Gemm || span->kind == SpanKind::Attention) {
       gemm_.push_back({span->begin_ns, span->end_ns});
@@ -59,6 +63,7 @@ ComputeLane::ComputeLane(const RunSpans& of_run) {
   }
   busy_ = unite(std::move(busy_));
   gemm_ = unite(std::move(gemm_));
+  slowed_ = subtract(unite(std::move(slowed_)), busy_);
   std::ranges::sort(spans, {}, [](const Span* span) {
     return std::pair(span->begin_ns, span->end_ns);
   });
@@ -81,8 +86,15 @@ bool ComputeLane::host_is_late(std::int64_t moment) const {
   return node != nodes_.end() && node->ready <= moment;
 }
 
+bool ComputeLane::is_slowed(std::int64_t moment) const {
+  const auto part =
+      std::ranges::partition_point(slowed_, [&](const Interval& one) { return one.end <= moment; });
+  return part != slowed_.end() && part->begin <= moment;
+}
+
 std::vector<std::int64_t> ComputeLane::changes() const {
   std::vector<std::int64_t> moments;
+  for (const Interval& part : slowed_) moments.insert(moments.end(), {part.begin, part.end});
   for (const Node& node : nodes_) moments.insert(moments.end(), {node.ready, node.begin, node.end});
   return moments;
 }

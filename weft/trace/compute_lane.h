@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "weft/trace/intervals.h"
 #include "weft/trace/run_spans.h"
 
 namespace weft::trace {
+
+// The name of such a part of a node on the compute lane, of kind Communication.
+inline constexpr std::string_view kSlowed = "slowed";
 
 class ComputeLane {
  public:
@@ -23,6 +27,9 @@ class ComputeLane {
 
   const Intervals& busy() const { return busy_; }  // with any operation
   const Intervals& gemm() const { return gemm_; }  // with a matrix product or attention
+  // By what transfers beside them make the nodes of a simulated step longer: not busy.
+  const Intervals& slowed() const { return slowed_; }
+  bool is_slowed(std::int64_t moment) const;
 
   // At a moment when the lane is not busy: true if it could be, and only the issue is late. The
   // node it is in has begun and stands between two operations, or the next node in lane order has
@@ -33,7 +40,7 @@ class ComputeLane {
   std::vector<std::int64_t> changes() const;
 
  private:
-  Intervals busy_, gemm_;
+  Intervals busy_, gemm_, slowed_;
   std::vector<Node> nodes_;  // in lane order
 };
 

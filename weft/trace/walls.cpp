@@ -18,7 +18,8 @@ constexpr double Walls::*kParts[] = {&Walls::step,
                                      &Walls::late,
                                      &Walls::copy,
                                      &Walls::idle,
-                                     &Walls::gemm};
+                                     &Walls::gemm,
+                                     &Walls::slowed};
 
 double Walls::*wall_of(Cause cause) {
   switch (cause) {
@@ -81,7 +82,8 @@ Walls walls_of(const std::vector<Communication>& all,
   const Intervals whole = unite({step});
   Walls walls{.step = in_ms(length(whole)),
               .compute = in_ms(shared_length(compute.busy(), whole)),
-              .gemm = in_ms(shared_length(compute.gemm(), whole))};
+              .gemm = in_ms(shared_length(compute.gemm(), whole)),
+              .slowed = in_ms(shared_length(compute.slowed(), whole))};
   ExposedMoments moments(all, compute);
   Intervals nothing;
   const auto count = [&](Cause cause, const Interval& part) {

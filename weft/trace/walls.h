@@ -26,7 +26,8 @@ namespace weft::trace {
 struct Walls {
   double step = 0;
   double compute = 0, host = 0, communication = 0, bubble = 0, late = 0, copy = 0, idle = 0;
-  double gemm = 0;  // of compute: matrix products and attention
+  double gemm = 0;    // of compute: matrix products and attention
+  double slowed = 0;  // of communication: compute of a simulated step, longer beside transfers
 };
 
 struct RankWalls {

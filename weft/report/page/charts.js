@@ -33,8 +33,13 @@ function drawWalls(place) {
     stack(place, parts.map(([key, name, colour]) => ({name, colour, value: row.walls[key]})), row.walls.step_ms);
   }
   const times = column(parts.map(([key]) => report.walls[key]));
-  table(place, ["wall", "ms", "share"], parts.map(([key, name], i) =>
-    [name, times[i], percent(report.walls[key] / report.walls.step_ms)]));
+  const lines = parts.map(([key, name], i) => [name, times[i], percent(report.walls[key] / report.walls.step_ms)]);
+  const slowed = report.walls.slowed_ms;
+  if (slowed > 0) {
+    lines.splice(parts.findIndex((part) => part[1] === "communication") + 1, 0, ["of it compute, longer beside transfers",
+      slowed.toFixed(decimals(Math.max(...parts.map(([key]) => report.walls[key])))), percent(slowed / report.walls.step_ms)]);
+  }
+  table(place, ["wall", "ms", "share"], lines);
   if (report.crowded) hint(place, report.crowded);
 }
 
