@@ -57,7 +57,7 @@ TEST_F(Tuner, EveryChangeEndsOnceAndTheBestIsWhatWasKept) {
       continue;
     }
     EXPECT_GT(*trial.predicted_ms, 0);
-    const bool faster = trial.current_ms - trial.step_ms > trial.noise_ms;
+    const bool faster = trial.times.before_ms - trial.times.after_ms > trial.times.noise_ms;
     EXPECT_EQ(trial.end, faster ? TrialEnd::Kept : TrialEnd::Reverted);
     if (faster) expected = plan::with_move(expected, trial.move);
   }
@@ -94,18 +94,70 @@ TEST_F(Tuner, NoPredictionIsBelowWhatARankComputes) {
   EXPECT_GT(*tuning.trials.front().predicted_ms, compute_ms);
 }
 
-TEST_F(Tuner, TheGainIsWhatKeptChangesGainedInTurn) {
-  config_.fabric.intra_node_gb_per_second = 0.01;
-  const Tuning tuning =
-      tune(request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
-                    {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}}}));
-  double gain = 1;
-  for (const Trial& trial : tuning.trials) {
-    if (trial.end == TrialEnd::Kept) gain *= trial.current_ms / trial.step_ms;
+// Steps of a run that takes these times in turn, whatever runs.
+std::vector<double> around(double ms, double spread) { return {ms - spread, ms, ms + spread}; }
+
+// The loop with times that a test gives: the setting to begin with takes `before`, with overlap
+// `after`. Nothing but the trace runs.
+class GivenTimes : public Tuner {
+ protected:
+  GivenTimes() { config_.fabric.intra_node_gb_per_second = 0.01; }
+
+  TuneRequest timed(std::vector<double> before, std::vector<double> after) {
+    TuneRequest asked = request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order}});
+    asked.steps_of_run = [=](const TimedRunRequest& run) {
+      return run.config.comm_overlap.overlap_moe_expert_parallel_comm ? after : before;
+    };
+    return asked;
   }
-  EXPECT_DOUBLE_EQ(tuning.gain, gain);
+};
+
+TEST_F(GivenTimes, AGainBelowTheNoiseIsReverted) {
+  const Tuning tuning = tune(timed(around(1000, 50), around(990, 50)));
+  ASSERT_EQ(tuning.trials.size(), 1u);
+  EXPECT_EQ(tuning.trials[0].end, TrialEnd::Reverted);
+  EXPECT_FALSE(tuning.config.comm_overlap.overlap_moe_expert_parallel_comm);
+  EXPECT_FALSE(tuning.whole);
+}
+
+TEST_F(GivenTimes, AfterARevertedChangeTheBestIsTheSettingSoFar) {
+  const Tuning tuning = tune(timed(around(1000, 50), around(990, 50)));
+  EXPECT_DOUBLE_EQ(tuning.best_ms, 1000);
+  const Tuning slower = tune(timed(around(1000, 5), around(1400, 5)));
+  EXPECT_DOUBLE_EQ(slower.best_ms, 1000);
+}
+
+TEST_F(GivenTimes, AGainAboveTheNoiseIsKeptWithItsOwnTwoMedians) {
+  const Tuning tuning = tune(timed(around(1000, 5), around(800, 5)));
+  ASSERT_EQ(tuning.trials.size(), 1u);
+  EXPECT_EQ(tuning.trials[0].end, TrialEnd::Kept);
+  EXPECT_DOUBLE_EQ(tuning.best_ms, 800);
+  ASSERT_TRUE(tuning.whole);
+  EXPECT_DOUBLE_EQ(tuning.whole->before_ms, 1000);
+  EXPECT_DOUBLE_EQ(tuning.whole->gain(), 1.25);
+  EXPECT_FALSE(tuning.whole->is_too_noisy());
   EXPECT_EQ(tuning.end, TuningEnd::NothingLeft);
   EXPECT_TRUE(tuning.untried.empty());
+}
+
+// The product of two factors is a time that no run took: the ends are measured beside each other.
+TEST_F(GivenTimes, AfterSeveralKeptChangesTheFirstAndTheLastAreMeasuredInTurn) {
+  TuneRequest asked = timed({}, {});
+  asked.moves.push_back({.sets = {{"train.micro_batch_size", "2"}}});
+  int runs = 0;
+  asked.steps_of_run = [&](const TimedRunRequest& run) {
+    // The machine becomes slower from run to run, by 100 ms.
+    const double slower = 100.0 * ++runs;
+    const bool merges = run.config.comm_overlap.overlap_moe_expert_parallel_comm;
+    const double saved = (merges ? 2000 : 0) + (run.config.train.micro_batch_size == 2 ? 1000 : 0);
+    return around(9000 + slower - saved, 5);
+  };
+  const Tuning tuning = tune(asked);
+  const auto kept = std::ranges::count(tuning.trials, TrialEnd::Kept, &Trial::end);
+  ASSERT_EQ(kept, 2);
+  ASSERT_TRUE(tuning.whole);
+  EXPECT_DOUBLE_EQ(tuning.whole->before_ms, 9000 + 100.0 * (runs - 1));
+  EXPECT_DOUBLE_EQ(tuning.whole->after_ms, 6000 + 100.0 * runs);
 }
 
 TEST_F(Tuner, WhatEndsEarlySaysWhatWasNotTried) {

@@ -55,9 +55,10 @@ const char* heat_word(Heat heat) {
 }
 
 void print_tune_text(const TuneBench& bench) {
-  print_text(text("tuned: {:.2f} ms, {:.2f} times as fast as the start, in {}; the grid has {}\n",
+  const auto& whole = bench.tuning.whole;
+  print_text(text("tuned: {:.2f} ms{}, in {}; the grid has {}\n",
                   bench.tuning.best_ms,
-                  bench.tuning.gain,
+                  whole ? text(", {:.2f} times as fast as the start", whole->gain()) : "",
                   base::counted(std::ssize(bench.tuning.trials), "trial"),
                   base::counted(static_cast<std::int64_t>(bench.grid), "setting")));
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
@@ -88,14 +89,15 @@ base::Json settings_json(const TuneBench& bench) {
 }
 
 void print_tune_json(const TuneBench& bench) {
-  base::Json json{{"interrupted", bench.interrupted},
-                  {"trials", bench.tuning.trials.size()},
-                  {"tuner_first_ms", bench.tuning.first_ms},
-                  {"tuner_best_ms", bench.tuning.best_ms},
-                  {"tuner_gain", bench.tuning.gain},
-                  {"grid", bench.grid},
-                  {"settings", settings_json(bench)},
-                  {"failed", bench.failed}};
+  base::Json json{
+      {"interrupted", bench.interrupted},
+      {"trials", bench.tuning.trials.size()},
+      {"tuner_first_ms", bench.tuning.first_ms},
+      {"tuner_best_ms", bench.tuning.best_ms},
+      {"tuner_gain", bench.tuning.whole ? base::Json(bench.tuning.whole->gain()) : base::Json()},
+      {"grid", bench.grid},
+      {"settings", settings_json(bench)},
+      {"failed", bench.failed}};
   if (!bench.interrupted) {
     json["tuned_ms"] = bench.tuned().ms();
     json["best_ms"] = bench.best().ms();

@@ -59,10 +59,20 @@ base::Json trial_json(const Trial& trial) {
                   {"why", trial.why}};
   if (trial.predicted_ms) json["predicted_ms"] = *trial.predicted_ms;
   if (!is_measured(trial)) return json;
-  json["step_ms"] = trial.step_ms;
-  json["current_ms"] = trial.current_ms;
-  json["noise_ms"] = trial.noise_ms;
+  json["step_ms"] = trial.times.after_ms;
+  json["current_ms"] = trial.times.before_ms;
+  json["noise_ms"] = trial.times.noise_ms;
+  json["too_noisy"] = trial.times.is_too_noisy();
   return json;
+}
+
+base::Json whole_json(const std::optional<measure::Beside>& whole) {
+  if (!whole) return nullptr;
+  return {{"start_ms", whole->before_ms},
+          {"best_ms", whole->after_ms},
+          {"noise_ms", whole->noise_ms},
+          {"gain", whole->gain()},
+          {"too_noisy", whole->is_too_noisy()}};
 }
 
 constexpr std::size_t kMostUntried = 6;
@@ -100,21 +110,57 @@ std::string end_text(const TuneReport& report) {
   UNREACHABLE("end {}", static_cast<int>(tuning.end));
 }
 
+std::string noise_text(const measure::Beside& times) {
+  return text("too noisy: three standard errors are {:.2f} ms, {:.0f} % of the step",
+              times.noise_ms,
+              times.noise_ms / times.before_ms * 100);
+}
+
+// "1.20 times as fast: 12.00 -> 10.00 ms (noise 0.30)"
+std::string factor_text(const measure::Beside& times) {
+  std::string all = text("{:.2f} times as fast: {:.2f} -> {:.2f} ms (noise {:.2f})",
+                         times.gain(),
+                         times.before_ms,
+                         times.after_ms,
+                         times.noise_ms);
+  return times.is_too_noisy() ? text("{}; {}", all, noise_text(times)) : all;
+}
+
+// The factor with the two medians it is the quotient of; where no run held the first setting beside
+// the last, the factor of each kept change.
+std::string kept_text(const measure::Tuning& tuning) {
+  std::string lines;
+  for (const Trial& trial : tuning.trials) {
+    if (trial.end != TrialEnd::Kept) continue;
+    lines += text("  {}\n", trial.change);
+    if (!tuning.whole) lines += text("    {}\n", factor_text(trial.times));
+  }
+  if (lines.empty()) return "";
+  if (tuning.whole)
+    return text("{}, measured in turn, with\n{}", factor_text(*tuning.whole), lines);
+  return "kept, each measured beside the setting before it, not yet all beside the first:\n" +
+         lines;
+}
+
+// Where every measured trial was too noisy to show a gain of some percent, one must not read
+// "no change pays".
+std::string noise_warning(const measure::Tuning& tuning) {
+  const auto is_lost = [](const Trial& trial) {
+    return trial.end == TrialEnd::Reverted && trial.times.is_too_noisy();
+  };
+  const auto lost = std::ranges::count_if(tuning.trials, is_lost);
+  if (lost == 0) return "";
+  return text(
+      "{} of {} too noisy to tell: three standard errors exceed a tenth of the step. Tune on a "
+      "quiet machine, or with more --steps and --repeats\n",
+      lost,
+      base::counted(std::ranges::count_if(tuning.trials, is_measured), "trial") +
+          (lost == 1 ? " was" : " were"));
+}
+
 std::string gains_text(const TuneReport& report) {
   const measure::Tuning& tuning = report.tuning;
-  std::string changes;
-  for (const Trial& trial : tuning.trials) {
-    if (trial.end == TrialEnd::Kept) changes += text("  {}\n", trial.change);
-  }
-  if (!changes.empty()) {
-    return text(
-        "{:.2f} times as fast, as measured in turn: {:.2f} ms a step instead of {:.2f} ms, "
-        "with\n{}",
-        tuning.gain,
-        tuning.best_ms,
-        tuning.best_ms * tuning.gain,
-        changes);
-  }
+  if (std::string kept = kept_text(tuning); !kept.empty()) return kept;
   if (tuning.best_ms == 0) return "nothing was measured\n";
   const auto measured = std::ranges::count_if(tuning.trials, is_measured);
   switch (tuning.end) {
@@ -129,7 +175,9 @@ std::string gains_text(const TuneReport& report) {
   UNREACHABLE("end {}", static_cast<int>(tuning.end));
 }
 
-std::string summary(const TuneReport& report) { return gains_text(report) + end_text(report); }
+std::string summary(const TuneReport& report) {
+  return gains_text(report) + noise_warning(report.tuning) + end_text(report);
+}
 
 std::string contract(const TuneReport& report) {
   const measure::TuneRequest& request = report.request;
@@ -137,8 +185,8 @@ std::string contract(const TuneReport& report) {
       "Model, data, global batch, numerics and layout stay. A trial is {} of each of two settings, "
       "in turn, {} steps each; {} are timed. A change is kept where it is faster by more than "
       "three "
-      "standard errors. How many times as fast is the product of what each kept change gained "
-      "beside the setting before it.",
+      "standard errors. How many times as fast is said of two settings that ran in turn: after "
+      "several kept changes the first and the last are measured again.",
       base::counted(request.repeats, "run"),
       request.steps,
       measure::describe(request.window));
@@ -150,12 +198,14 @@ std::string to_line(const Trial& trial) {
   if (!is_measured(trial)) {
     return text("{:<9} {}: {}", word(trial.end), trial.change, trial.why);
   }
-  return text("{:<9} {:.2f} -> {:.2f} ms (noise {:.2f}, predicted {})  {}",
+  const bool is_lost = trial.end == TrialEnd::Reverted && trial.times.is_too_noisy();
+  return text("{:<9} {:.2f} -> {:.2f} ms (noise {:.2f}, predicted {}{})  {}",
               word(trial.end),
-              trial.current_ms,
-              trial.step_ms,
-              trial.noise_ms,
+              trial.times.before_ms,
+              trial.times.after_ms,
+              trial.times.noise_ms,
               predicted_text(trial),
+              is_lost ? "; too noisy to tell" : "",
               trial.change);
 }
 
@@ -181,10 +231,10 @@ std::string to_markdown(const TuneReport& report) {
     };
     page += text("| {} | {} | {} | {} | {} | {}{} |\n",
                  trial.change,
-                 number(trial.current_ms),
-                 number(trial.step_ms),
+                 number(trial.times.before_ms),
+                 number(trial.times.after_ms),
                  predicted_text(trial),
-                 number(trial.noise_ms),
+                 number(trial.times.noise_ms),
                  word(trial.end),
                  trial.why.empty() ? "" : ": " + trial.why);
   }
@@ -196,8 +246,7 @@ base::Json to_json(const TuneReport& report) {
   for (const Trial& trial : report.tuning.trials) trials.push_back(trial_json(trial));
   return {{"first_ms", report.tuning.first_ms},
           {"best_ms", report.tuning.best_ms},
-          {"gain", report.tuning.gain},
-          {"start_ms", report.tuning.best_ms * report.tuning.gain},
+          {"whole", whole_json(report.tuning.whole)},
           {"trials", std::move(trials)},
           {"recipe", report.recipe.string()},
           {"interrupted", report.tuning.is_interrupted()},

@@ -48,11 +48,16 @@ double noise_of(const Times& one, const Times& other) {
   return kStandardErrors * std::sqrt(one.squared_error() + other.squared_error());
 }
 
+Beside times_beside(const Times& now, const Times& then) {
+  return {.before_ms = now.median(), .after_ms = then.median(), .noise_ms = noise_of(now, then)};
+}
+
 // Whether more runs would not change the verdict. To be kept takes more than to be reverted.
 bool is_decided(const Times& now, const Times& then) {
   if (now.ms.empty() || then.ms.empty()) return false;
-  const double gain = now.median() - then.median(), noise = noise_of(now, then);
-  return gain > 2 * noise || -gain > noise;
+  const Beside times = times_beside(now, then);
+  const double gain = times.before_ms - times.after_ms;
+  return gain > 2 * times.noise_ms || -gain > times.noise_ms;
 }
 
 class Tuner {
@@ -79,6 +84,7 @@ class Tuner {
       result_.untried = untried();
       if (result_.untried.empty()) result_.end = TuningEnd::NothingLeft;
     }
+    if (kept_ > 1) measure_whole();
     for (Trial& trial : left_) tell(std::move(trial));
     return finished();
   }
@@ -126,12 +132,12 @@ class Tuner {
 
   void add_run(Times& times, const config::Config& config, const std::string& what) {
     const std::vector<double> ms =
-        untraced_steps({.config = config,
-                        .steps = request_.steps,
-                        .warm_up = timing_window(request_.steps, request_.window).first,
-                        .folder = next_folder(),
-                        .stop = request_.stop,
-                        .progress = [&](std::int64_t step) { show(what, step); }});
+        request_.steps_of_run({.config = config,
+                               .steps = request_.steps,
+                               .warm_up = timing_window(request_.steps, request_.window).first,
+                               .folder = next_folder(),
+                               .stop = request_.stop,
+                               .progress = [&](std::int64_t step) { show(what, step); }});
     times.ms.insert(times.ms.end(), ms.begin(), ms.end());
   }
 
@@ -227,7 +233,7 @@ class Tuner {
 
   std::optional<Trial> consider(const TuningMove& move) {
     const config::Config asked = plan::with_move(current_, move);
-    Trial trial{.move = move, .change = changed(move, asked), .current_ms = result_.best_ms};
+    Trial trial{.move = move, .change = changed(move, asked)};
     const rules::Verdict verdict = rules::judge(perf_config(asked, request_.steps));
     if (!verdict.runs()) {
       trial.end = TrialEnd::Refused;
@@ -258,36 +264,59 @@ class Tuner {
 
   void take(Trial& trial) {
     const config::Config asked = plan::with_move(current_, trial.move);
-    Times now, then;
+    std::optional<Beside> times;
     ++measured_;
     done_.push_back(trial.move);
     tried_.push_back(trial.move);
     try {
-      for (int i = 0; i < request_.repeats && !is_stopped() && !is_decided(now, then); ++i) {
-        add_run(now, current_, "as it is");
-        if (!is_stopped()) add_run(then, asked, trial.change);
-      }
+      times = in_turn({"as it is", current_}, {trial.change, asked});
     } catch (const base::SystemError& error) {
       trial.end = TrialEnd::Failed;
       trial.why = error.what();
       return tell(std::move(trial));
     }
-    if (is_stopped() || now.ms.empty() || then.ms.empty()) {
+    if (!times) {
       done_.pop_back();  // it has no verdict
       return;
     }
-    trial.current_ms = now.median();
-    trial.step_ms = then.median();
-    trial.noise_ms = noise_of(now, then);
-    const bool is_faster = trial.current_ms - trial.step_ms > trial.noise_ms;
+    trial.times = *times;
+    const bool is_faster = times->is_faster();
     trial.end = is_faster ? TrialEnd::Kept : TrialEnd::Reverted;
-    result_.best_ms = is_faster ? trial.step_ms : trial.current_ms;
+    result_.best_ms = is_faster ? times->after_ms : times->before_ms;
     if (is_faster) {
       keep(asked, trial);
-    } else if (trial.step_ms <= kNearlyAsFast * trial.current_ms) {
+    } else if (times->after_ms <= kNearlyAsFast * times->before_ms) {
       note_near(trial.move);
     }
     tell(std::move(trial));
+  }
+
+  struct Setting {
+    std::string what;
+    const config::Config& config;
+  };
+
+  // Runs of two settings, in turn; nullopt: stopped before both were measured.
+  std::optional<Beside> in_turn(const Setting& one, const Setting& other) {
+    Times now, then;
+    for (int i = 0; i < request_.repeats && !is_stopped() && !is_decided(now, then); ++i) {
+      add_run(now, one.config, one.what);
+      if (!is_stopped()) add_run(then, other.config, other.what);
+    }
+    if (is_stopped() || now.ms.empty() || then.ms.empty()) return std::nullopt;
+    return times_beside(now, then);
+  }
+
+  // What several kept changes are worth together: no trial held the first setting beside the last.
+  void measure_whole() {
+    const std::optional<Beside> times =
+        in_turn({"as it was", request_.config}, {"the best", current_});
+    if (!times) {
+      result_.end = TuningEnd::Interrupted;
+      return;
+    }
+    result_.whole = times;
+    result_.best_ms = times->after_ms;
   }
 
   void note_near(const TuningMove& move) {
@@ -299,9 +328,9 @@ class Tuner {
   void keep(const config::Config& asked, const Trial& trial) {
     const TuningMove move = trial.move;
     current_ = asked;
-    result_.gain *= trial.current_ms / trial.step_ms;
+    result_.whole = ++kept_ == 1 ? std::optional(trial.times) : std::nullopt;
     std::erase_if(near_, [&](const TuningMove& other) { return share_a_key(other, move); });
-    if (move.kind == MoveKind::Work) learn(current_, trial.step_ms);
+    if (move.kind == MoveKind::Work) learn(current_, trial.times.after_ms);
     // What lost beside the old setting may win beside the new one; each gets a second chance.
     std::erase_if(done_, [&](const TuningMove& other) {
       return other != move && std::ranges::count(tried_, other) < 2;
@@ -317,7 +346,7 @@ class Tuner {
   std::vector<TuningMove> done_, tried_, refused_;
   std::vector<TuningMove> near_;  // that lost little beside the setting so far
   std::vector<Trial> left_;       // not tried beside the setting so far
-  int runs_ = 0, measured_ = 0, pairs_ = 0;
+  int runs_ = 0, measured_ = 0, pairs_ = 0, kept_ = 0;
   Tuning result_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "weft/config/config.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/measure/timed_runs.h"
 #include "weft/measure/timing_window.h"
 #include "weft/plan/tuning_moves.h"
 
@@ -24,13 +25,22 @@ enum class TrialEnd {
   Failed,    // it did not run to its end
 };
 
+// Two settings whose runs were measured in turn: medians of their steps.
+struct Beside {
+  double before_ms = 0, after_ms = 0;
+  double noise_ms = 0;  // three standard errors of the difference: up to this it means nothing
+
+  double gain() const { return before_ms / after_ms; }
+  bool is_faster() const { return before_ms - after_ms > noise_ms; }
+  // The noise exceeds a tenth of the step: gains of some percent cannot be seen.
+  bool is_too_noisy() const { return noise_ms > 0.1 * before_ms; }
+};
+
 struct Trial {
   plan::TuningMove move;
   std::string change;  // of the keys it sets, those that had another value
   std::optional<double> predicted_ms;
-  double current_ms = 0;  // of the setting so far, measured beside it
-  double step_ms = 0;
-  double noise_ms = 0;  // differences up to this mean nothing
+  Beside times;  // of the setting so far, and with the change
   TrialEnd end = TrialEnd::NotTried;
   std::string why;  // where it has no step_ms
 };
@@ -43,6 +53,8 @@ struct TuneRequest {
   int repeats = 2;       // runs of each of the two, in turn; fewer where these leave no doubt
   int most_trials = 32;  // measured ones
   std::filesystem::path folder;
+  // The steps of one run; a test gives times of its own.
+  std::function<std::vector<double>(const TimedRunRequest&)> steps_of_run = untraced_steps;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& what, std::int64_t step)> progress;
   std::function<void(const Trial& trial)> told;  // of each trial, when it is over
@@ -58,9 +70,10 @@ struct Tuning {
   config::Config config;  // the best, as it is asked for
   double first_ms = 0;    // as it was at the very beginning, by one run
   double best_ms = 0;     // measured beside what it was held against last
-  // How many times as fast as at the start: the product of what each kept change gained beside the
-  // setting before it. A machine that becomes slower or faster meanwhile does not count.
-  double gain = 1;
+  // The setting to begin with and the best, measured in turn. With one kept change that is its
+  // trial; after several, the two are measured again. nullopt: no change was kept, or the loop was
+  // interrupted after several.
+  std::optional<Beside> whole;
   std::vector<Trial> trials;
   exec::sim::CostTable costs;  // of the nodes of the setting that the model knows
   TuningEnd end = TuningEnd::NothingLeft;
