@@ -55,17 +55,6 @@ Drift time_drift(const ComparedRun& row, double threshold) {
   return drift != Drift::None && is_noise ? Drift::Noise : drift;
 }
 
-// Of a mean over `steps` steps, squared.
-double squared_error(double spread, std::int64_t steps) {
-  return spread * spread / static_cast<double>(steps);
-}
-
-std::optional<double> noise_of(const measure::PerfRun& run, const StoredRun& stored) {
-  if (run.window->steps() < 2 || stored.window.steps() < 2) return std::nullopt;
-  return kNoiseErrors * std::sqrt(squared_error(run.steady_ms->deviation, run.window->steps()) +
-                                  squared_error(stored.spread_ms, stored.window.steps()));
-}
-
 // Every key of either, by the value JSON writes; a key that one lacks is "absent" there. One that
 // is at its default and that an older Weft had not is no difference.
 std::vector<std::string> differing_keys(const config::Config& now, const StoredRun& stored) {
@@ -100,7 +89,8 @@ ComparedRun compare_run(const PerfReport& report,
                   .stored_bytes = stored.peak_bytes,
                   .peak_bytes = static_cast<double>(run.total_peak_bytes())};
   row.time_ratio = row.step_ms / row.stored_ms;
-  row.noise_ms = noise_of(run, stored);
+  row.noise_ms = noise_ms({.deviation_ms = run.steady_ms->deviation, .steps = run.window->steps()},
+                          {.deviation_ms = stored.spread_ms, .steps = stored.window.steps()});
   row.time = time_drift(row, thresholds.time);
   if (row.stored_bytes > 0) {
     row.memory_ratio = row.peak_bytes / row.stored_bytes;

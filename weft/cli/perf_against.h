@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/cli/perf_noise.h"
 #include "weft/cli/perf_report.h"
 
 namespace weft::cli {
@@ -43,10 +44,6 @@ enum class Drift {
   Improvement,
   Unjudged,  // not like with like
 };
-
-// Times the standard error of the difference of two means that is still noise. Student's 95 % for
-// three steps against three is 2.8 of them, and steps of one run are less than independent.
-inline constexpr double kNoiseErrors = 3;
 
 struct ComparedRun {
   std::string value;

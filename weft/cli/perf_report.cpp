@@ -88,6 +88,9 @@ Json run_json(const PerfReport& report, std::size_t index) {
   const Candidate& candidate = report.plan.candidates[index];
   Json json{{"value", candidate.value}};
   put_times(run, candidate, speedup(report, index), json);
+  const std::optional<RunDifference> difference = beside_first(report, index);
+  json["verdict"] = difference ? Json(word(difference->verdict())) : Json();
+  json["noise_ms"] = difference && difference->noise_ms ? Json(*difference->noise_ms) : Json();
   put_exposure(run, json);
   json["peak_bytes"] = run.total_peak_bytes();
   json["peak_bytes_by_tag"] = peaks_json(run);
@@ -179,6 +182,20 @@ double speedup(const PerfReport& report, std::size_t run) {
   return first && own && own->mean > 0 ? first->mean / own->mean : 0;
 }
 
+std::optional<RunDifference> beside_first(const PerfReport& report, std::size_t run) {
+  if (run == 0) return std::nullopt;
+  return difference_of(report.runs[run], report.runs.front());
+}
+
+std::string price_command(const PerfReport& report) {
+  if (report.asked_file.empty()) return "";
+  const config::Config& asked = report.plan.candidates.front().asked;
+  const bool names_gpu = asked.hardware.gpu.has_value();
+  return text("weft plan --simulate {}{}",
+              report.asked_file.string(),
+              names_gpu ? "" : " --gpu=NAME");
+}
+
 Json to_json(const PerfReport& report) {
   Json runs = Json::array();
   for (std::size_t i = 0; i < report.runs.size(); ++i) runs.push_back(run_json(report, i));
@@ -193,6 +210,7 @@ Json to_json(const PerfReport& report) {
             {"machine", to_json(report.machine)},
             {"runs", std::move(runs)}};
   if (!report.failure.empty()) json["failure"] = report.failure;
+  if (!report.asked_file.empty()) json["price_command"] = price_command(report);
   return json;
 }
 

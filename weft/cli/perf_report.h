@@ -2,11 +2,14 @@
 // taken for.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/base/json.h"
 #include "weft/cli/machine.h"
+#include "weft/cli/perf_noise.h"
 #include "weft/cli/perf_plan.h"
 #include "weft/measure/perf_run.h"
 
@@ -25,6 +28,8 @@ struct PerfReport {
   std::vector<measure::PerfRun> runs;  // of the first candidates, in order
   PerfState state = PerfState::Running;
   std::string failure;  // of the run that failed
+  // File of the run that was asked for, which a twin stands in for; empty: the run itself ran.
+  std::filesystem::path asked_file = {};
 };
 
 // Why the runs are no training runs; empty: they are training-equivalent.
@@ -39,8 +44,14 @@ std::string crowding(const PerfPlan& plan, const Machine& machine);
 // Time of the first run over this one's; 0 where one of them has none.
 double speedup(const PerfReport& report, std::size_t run);
 
+// A run beside the first; nullopt: it is the first, or one of them was not timed.
+std::optional<RunDifference> beside_first(const PerfReport& report, std::size_t run);
+
 base::Json to_json(const PerfReport& report);
 // The plan alone, of a dry run.
 base::Json to_json(const PerfPlan& plan);
+
+// The command that prices the run a twin stands in for; empty: the run itself ran.
+std::string price_command(const PerfReport& report);
 
 }  // namespace weft::cli

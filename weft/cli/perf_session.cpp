@@ -12,6 +12,7 @@
 #include "weft/cli/perf_folder.h"
 #include "weft/cli/perf_text.h"
 #include "weft/cli/progress.h"
+#include "weft/config/dump.h"
 #include "weft/derive/derived.h"
 #include "weft/train/run_folder.h"
 
@@ -90,6 +91,9 @@ class Measurement {
                .state = PerfState::Running,
                .failure = {}};
     train::make_writable_folder(folder_, "--out");
+    if (!report_.plan.is_twin()) return;
+    report_.asked_file = folder_ / "asked.yaml";
+    base::write_whole(report_.asked_file, config::to_yaml(report_.plan.candidates.front().asked));
   }
 
   void run() {

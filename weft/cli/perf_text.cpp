@@ -37,7 +37,9 @@ TextRow heading() {
 
 TextRow row_of(const PerfReport& report, std::size_t index) {
   const measure::PerfRun& run = report.runs[index];
-  TextRow row{report.plan.candidates[index].value};
+  // The times of a twin must not be taken for the model's.
+  const std::string& value = report.plan.candidates[index].value;
+  TextRow row{report.plan.is_twin() ? "twin, " + value : value};
   if (run.steady_ms) {
     row.push_back(text("{:.2f}", run.steady_ms->mean));
     row.push_back(text("{:.2f}", run.steady_ms->deviation));
@@ -95,6 +97,24 @@ std::string window_text(const PerfReport& report) {
               report.plan.steps,
               measure::describe(report.window),
               measure::kTracedSteps);
+}
+
+// What the spread of the steps leaves of the differences, and what a twin's times are not.
+std::string run_verdicts(const PerfReport& report) {
+  std::string all;
+  for (std::size_t i = 1; i < report.runs.size(); ++i) {
+    const std::optional<RunDifference> difference = beside_first(report, i);
+    if (!difference) continue;
+    all += text("verdict   {} beside {} is {}\n",
+                report.plan.candidates[i].value,
+                report.plan.candidates.front().value,
+                to_text(*difference));
+  }
+  if (const std::string command = price_command(report); !command.empty()) {
+    all += text("price     a twin's times are not the model's; of the run that was asked for: {}\n",
+                command);
+  }
+  return all;
 }
 
 std::string label_text(const PerfPlan& plan) {
@@ -189,6 +209,7 @@ std::string to_text(const PerfReport& report) {
   all += aligned(table_of(report));
   all += text("{}\n", kColumnLegend);
   if (report.plan.varied.size() > 1) all += text("{}\n", kSeveralKnobs);
+  all += run_verdicts(report);
   all += text("window    {}\n", window_text(report));
   all += text("frozen    {}\n", frozen_text(report.plan));
   all += text("label     {}\n", label_text(report.plan));
@@ -203,6 +224,9 @@ std::string to_markdown(const PerfReport& report) {
   all += markdown_table(table_of(report));
   all += text("\n{}\n", kColumnLegend);
   if (plan.varied.size() > 1) all += text("\n{}\n", kSeveralKnobs);
+  if (const std::string verdicts = run_verdicts(report); !verdicts.empty()) {
+    all += text("\n```\n{}```\n", verdicts);
+  }
   all += text("\n- window: {}\n- frozen: {}\n- label: {}\n- machine: {}\n",
               window_text(report),
               frozen_text(plan),
