@@ -4,9 +4,9 @@
 // release, model, system, precision, n_gpus, gbs, mbs, seq_len, tp, pp, cp, vp, ep, etp, fsdp,
 // routing, match, dispatcher_backend, a2a_overlap, delay_wgrad, cuda_graph_impl, cuda_graph_scope,
 // recompute_modules, recompute_num_layers, pp_layout, tokens_per_s_gpu, tflops_per_gpu,
-// gflop_per_token, note. Any of them may be missing or empty where it has a usual value; others are
-// not looked at. Tables of single runs, with `card`, `seq`, `parallelism` ("TP2/PP8/EP64") and
-// `recipe_...`, are read too.
+// gflop_per_token, note, doubt. Any of them may be missing or empty where it has a usual value;
+// others are not looked at. Tables of single runs, with `card`, `seq`, `parallelism`
+// ("TP2/PP8/EP64") and `recipe_...`, are read too.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,8 @@ struct PublishedRun {
   std::string release, model, system, precision, note;  // as the table writes them
   std::string gpu;                                      // "gb200"
   config::Config config;
-  double tflops = 0;  // published, of a GPU
+  double tflops = 0;       // published, of a GPU
+  std::string doubt = {};  // why the row is not to be trusted; empty: nothing speaks against it
   // By which the table counts TFLOP/s, where it says so: releases count some models differently.
   std::optional<double> gflop_per_token = std::nullopt;
 };
@@ -68,6 +69,8 @@ struct ErrorSummary {
   std::size_t rows = 0;
   double median = 0, p90 = 0;  // of the absolute errors
 };
+
+ErrorSummary summary_of(const std::vector<double>& errors);
 
 struct Validation {
   std::vector<PricedRun> rows;

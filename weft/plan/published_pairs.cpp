@@ -15,17 +15,21 @@ bool are_alike(const PublishedRun& one, const PublishedRun& other) {
 }
 
 const char* sign_text(const PublishedPair& pair) {
-  if (std::abs(pair.published()) <= PublishedPair::kSmallGain) {
-    return pair.has_right_sign() ? "both small" : "wrong: too large";
-  }
+  if (pair.is_tie()) return pair.has_right_sign() ? "a tie, as predicted" : "wrong: no tie";
   return pair.has_right_sign() ? "right" : "wrong";
 }
 
 }  // namespace
 
+bool PublishedPair::is_tie() const { return std::abs(published()) <= kSmallGain; }
+
+const std::string& PublishedPair::doubt() const {
+  return with->run->doubt.empty() ? without->run->doubt : with->run->doubt;
+}
+
 bool PublishedPair::has_right_sign() const {
   const double was = published(), is = predicted();
-  if (std::abs(was) <= kSmallGain) return std::abs(is) <= kSmallGain;
+  if (is_tie()) return std::abs(is) <= kSmallGain;
   return std::abs(is) > kSmallGain && (was > 0) == (is > 0);
 }
 
@@ -50,7 +54,9 @@ base::Json to_json(const std::vector<PublishedPair>& pairs) {
                     {"lines", {pair.without->run->line, pair.with->run->line}},
                     {"published", pair.published()},
                     {"predicted", pair.predicted()},
-                    {"right_sign", pair.has_right_sign()}});
+                    {"tie", pair.is_tie()},
+                    {"right_sign", pair.has_right_sign()},
+                    {"doubt", pair.doubt()}});
   }
   return list;
 }
@@ -72,11 +78,29 @@ std::string to_text(const std::vector<PublishedPair>& pairs) {
                 pair.predicted() * 100,
                 sign_text(pair));
   }
-  const auto right = std::ranges::count_if(pairs, &PublishedPair::has_right_sign);
-  return all + text("{} of {} pairs have the right sign (gains up to {:.0f} % have none)\n",
-                    right,
-                    pairs.size(),
-                    PublishedPair::kSmallGain * 100);
+  std::int64_t ties = 0, met = 0, right = 0;
+  for (const PublishedPair& pair : pairs) {
+    ties += pair.is_tie() ? 1 : 0;
+    met += pair.is_tie() && pair.has_right_sign() ? 1 : 0;
+    right += !pair.is_tie() && pair.has_right_sign() ? 1 : 0;
+  }
+  all += text("{} of {} pairs have the right sign", right, std::ssize(pairs) - ties);
+  if (ties > 0) {
+    all += text("; {} of {} measured as no more than {:.0f} % {} predicted so, and {} no sign",
+                met,
+                base::counted(ties, "tie"),
+                PublishedPair::kSmallGain * 100,
+                met == 1 ? "is" : "are",
+                ties == 1 ? "has" : "have");
+  }
+  all += "\n";
+  for (const PublishedPair& pair : pairs) {
+    if (pair.doubt().empty()) continue;
+    all += text("{}: its source contradicts itself, so that only the sign is held: {}\n",
+                base::shown(pair.with->run->release),
+                base::shown(pair.doubt()));
+  }
+  return all;
 }
 
 }  // namespace weft::plan

@@ -19,9 +19,13 @@ struct PublishedPair {
   // Throughput with over without, less 1.
   double published() const { return with->run->tflops / without->run->tflops - 1; }
   double predicted() const { return with->predicted / without->predicted - 1; }
-  // Gains as small as this are noise, whose sign says nothing: right is then a small prediction.
+  // Gains as small as this are noise, whose sign says nothing: the pair is a tie.
   static constexpr double kSmallGain = 0.02;
+  bool is_tie() const;
+  // A tie that is predicted to be one, or the sign of what was measured.
   bool has_right_sign() const;
+  // What the source says against itself; empty: nothing.
+  const std::string& doubt() const;
 };
 
 // In the order of the rows. They look into the validation.

@@ -90,6 +90,7 @@ class RowReader {
                      .gpu = gpu_of(cell("system")),
                      .config = {},
                      .tflops = tflops,
+                     .doubt = cell("doubt"),
                      .gflop_per_token = counted()};
     if (run.model.empty()) throw UnusableRow{"no model"};
     run.config = model_named(run.model);

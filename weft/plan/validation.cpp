@@ -14,17 +14,6 @@ namespace {
 
 using base::text;
 
-ErrorSummary summary_of(const std::vector<double>& errors) {
-  if (errors.empty()) return {};
-  std::vector<double> sorted;
-  for (const double error : errors) sorted.push_back(std::abs(error));
-  std::ranges::sort(sorted);
-  const auto place = static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(sorted.size())));
-  return {.rows = sorted.size(),
-          .median = base::median(sorted),
-          .p90 = sorted[std::max<std::size_t>(place, 1) - 1]};
-}
-
 base::Json json_of(const ErrorSummary& summary) {
   return {{"rows", summary.rows}, {"median", summary.median}, {"p90", summary.p90}};
 }
@@ -50,6 +39,17 @@ std::string published_layout(const config::Config& config) {
 }
 
 }  // namespace
+
+ErrorSummary summary_of(const std::vector<double>& errors) {
+  if (errors.empty()) return {};
+  std::vector<double> sorted;
+  for (const double error : errors) sorted.push_back(std::abs(error));
+  std::ranges::sort(sorted);
+  const auto place = static_cast<std::size_t>(std::ceil(0.9 * static_cast<double>(sorted.size())));
+  return {.rows = sorted.size(),
+          .median = base::median(sorted),
+          .p90 = sorted[std::max<std::size_t>(place, 1) - 1]};
+}
 
 double counted_tflops(const PublishedRun& run, const Price& price) {
   if (!run.gflop_per_token) return price.tflops_per_gpu;
