@@ -72,11 +72,42 @@ TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
                            "Does expert-parallel overlap pay here?",
                            "One step in",
                            "Time against memory",
+                           "Your recipe: tp ",
+                           "9 of 10 within",
+                           "The best safe layout",
+                           "GB/s each way between machines",
+                           "--explain=2",
                            "Discarded",
                            "optimizer states"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
   }
-  EXPECT_EQ(weft(kOneShape + "--top=2").out, outcome.out) << "the same question, another answer";
+  EXPECT_EQ(weft(kOneShape + "--top=2 --fresh").out, outcome.out)
+      << "the same question, another answer";
+}
+
+// The recipe's own layout is priced as --simulate prices it, and told beside the best.
+TEST(PlanSearch, TheRecipesOwnLayoutIsTold) {
+  const Json& json = ranked_five();
+  const Json& own = json["own"];
+  ASSERT_TRUE(own["legal"].get<bool>()) << own;
+  const Json run = searched(
+      "plan --simulate qwen3_30b_a3b --gpu=h100 hardware.gpu=h100 world=16 gbs=512 "
+      "model.seq_length=4096 dataset.seq_length=4096 tp=1 cp=1 mbs=1");
+  EXPECT_NEAR(own["step_ms"].get<double>() / run["step_ms"].get<double>(), 1, 1e-9);
+  if (own["fits"].get<bool>()) {
+    EXPECT_NEAR(own["best_times_as_fast"].get<double>(),
+                own["step_ms"].get<double>() / json["layouts"][0]["step_ms"].get<double>(),
+                1e-9);
+  }
+}
+
+TEST(PlanSearch, ASafePlanHasNothingOnTheHostNoGraphsAndMemoryToSpare) {
+  const Json json = searched(kOneShape + "--safe --top=3");
+  for (const Json& layout : json["layouts"]) {
+    EXPECT_LE(layout["memory_bytes"].get<double>(), 0.92 * 84.9e9);
+    EXPECT_EQ(layout["keys"].value("model.cuda_graph_impl", "none"), "none");
+    EXPECT_EQ(layout["memory_parts_bytes"]["host"].get<double>(), 0);
+  }
 }
 
 TEST(PlanSearch, ItsRecipeIsOneThatCheckAccepts) {
@@ -177,7 +208,7 @@ TEST(PlanSearch, KnowsModelsByTheNamesOfTables) {
 TEST(PlanSearch, AModelThatFitsNowhereSaysByHowMuchAndWhatHelps) {
   const Outcome outcome = weft("plan deepseek_v3 --gpus=8 --gpu=h100 --gbs=64 tp=1 cp=1 ep=8");
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.out.find("GB more than there is"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("GiB more than there is"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("What would make it fit"), std::string::npos) << outcome.out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "weft/base/file.h"
@@ -29,6 +30,25 @@ class TemporaryFile {
  private:
   std::string path_;
 };
+
+// What the program keeps between commands is not the user's, and gone with the tests.
+class CacheFolder {
+ public:
+  CacheFolder() {
+    path_ = (std::filesystem::temp_directory_path() / "weft_cache_XXXXXX").string();
+    if (::mkdtemp(path_.data()) != nullptr) ::setenv("XDG_CACHE_HOME", path_.c_str(), 1);
+  }
+  ~CacheFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+ private:
+  std::string path_;
+};
+const CacheFolder kCacheFolder;
 
 Outcome run_command(const std::string& command) {
   const TemporaryFile errors;

@@ -105,11 +105,28 @@ TEST(Ties, TheSimplerIsFirstOfThoseThatAPriceDoesNotTellApart) {
                                                          priced(chunks, 100.2, 50),
                                                          priced(plain, 100.8, 55),
                                                          priced(slow, 103, 10)},
-                                                        space.writer());
+                                                        space);
   std::vector<LayoutChoice> choices;
   for (const PricedLayout& layout : order) choices.push_back(layout.choice);
   // Of as many parts, the one with less memory; what is slower by more than a tie stays behind.
   EXPECT_EQ(choices, (std::vector{plain, shared, chunks, host, slow}));
+}
+
+// Overlap may hide what alltoall costs; where NVLink joins machines hybridep is the one to take.
+TEST(Ties, OfTiedDispatchersHybridepIsFirstWhereNvlinkJoinsMachines) {
+  const PricedLayout plain = priced({.ep = 8, .carrier = Carrier::AllToAll}, 100, 50);
+  const PricedLayout hybrid = priced({.ep = 8, .carrier = Carrier::HybridEp}, 100.5, 55);
+  const auto first_on = [&](const char* gpu) {
+    PlanAsk ask = some_ask();
+    ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", gpu);
+    return simpler_first({plain, hybrid}, LayoutSpace(ask)).front().choice.carrier;
+  };
+  EXPECT_EQ(first_on("gb200"), Carrier::HybridEp);
+  EXPECT_EQ(first_on("h100"), Carrier::AllToAll);
+  PricedLayout slower = hybrid;
+  slower.price.step_ms = 103;
+  EXPECT_FALSE(are_tied(plain, slower));
+  EXPECT_TRUE(are_tied(plain, hybrid));
 }
 
 }  // namespace layout_keys_test

@@ -26,6 +26,7 @@ void add_plan(CLI::App& program, Action& chosen) {
   add_run_arguments(*command,
                     options->run,
                     "weft plan deepseek_v3 --gpus=1024 --gpu=h100 --gbs=8192 --seq=4096\n"
+                    "Example: weft plan qwen3_30b_a3b --gpus=16 --gpu=h100 --safe --top=3\n"
                     "Example: weft plan --simulate deepseek_v3 --gpu=gb200 --trace=step.json");
   command->footer(
       command->get_footer() +
@@ -71,8 +72,9 @@ void add_plan(CLI::App& program, Action& chosen) {
       ->add_option(
           "--imbalance",
           options->imbalance,
-          "rows over experts: balanced; the busiest rank's over the mean (1.3); skew:S; or "
-          "the folder of a run, as measured there")
+          "rows over experts: balanced, as published runs force them; the busiest rank's over the "
+          "mean (natural routing: 1.3 to 4 published at EP64, 1.6 fits Qwen3-30B on text at EP16); "
+          "skew:S; or the folder of a run, as measured there")
       ->capture_default_str()
       ->type_name("WORD|RUN")
       ->excludes(validate);

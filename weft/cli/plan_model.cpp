@@ -36,6 +36,24 @@ config::Config without_layout(words::Recipe recipe) {
   return config;
 }
 
+bool has_layout(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  return model.tensor_model_parallel_size * model.pipeline_model_parallel_size *
+                 model.context_parallel_size * model.expert_model_parallel_size >
+             1 ||
+         config.train.micro_batch_size > 1;
+}
+
+// `layout`: the one that was asked for; empty: the recipe's own.
+PlanModel of_recipe(words::Recipe recipe, const std::string& layout) {
+  const std::string& chosen = layout.empty() ? recipe.layout : layout;
+  config::Config own = words::config_of(recipe, chosen);
+  PlanModel model{.name = recipe.name, .config = {}};
+  if (!chosen.empty() || has_layout(own)) model.own = std::move(own);
+  model.config = without_layout(std::move(recipe));
+  return model;
+}
+
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;
   for (const fs::path& file : words::recipe_files(recipes_folder())) {
@@ -56,6 +74,19 @@ std::vector<std::string> model_names() {
   return models;
 }
 
+// A recipe with a layout of it: "qwen3_30b_a3b:pretrain_16gpu_h100_bf16", or both in one name.
+std::optional<words::ChosenRecipe> layout_named(const fs::path& folder, const std::string& word) {
+  const std::string name = word.substr(0, word.find(':'));
+  if (plan::model_meant(name, recipe_names()).empty() || name != word) {
+    try {
+      words::ChosenRecipe chosen = words::find_recipe(folder, word);
+      if (!chosen.layout.empty()) return chosen;
+    } catch (const base::ConfigError&) {  // a model by the name of a table
+    }
+  }
+  return std::nullopt;
+}
+
 PlanModel from_huggingface(const fs::path& file) {
   config::Config config;
   const std::string content = base::read_text(file, kMostConfigBytes);
@@ -72,8 +103,11 @@ PlanModel find_plan_model(const std::string& word) {
   const fs::path inside = fs::path(word) / "config.json";
   if (fs::is_regular_file(inside, ignored)) return from_huggingface(inside);
   if (word.find('/') != std::string::npos || word.ends_with(".yaml")) {
-    words::Recipe recipe = words::load_recipe(words::find_recipe(folder, word).file, folder);
-    return {.name = recipe.name, .config = without_layout(std::move(recipe))};
+    const words::ChosenRecipe chosen = words::find_recipe(folder, word);
+    return of_recipe(words::load_recipe(chosen.file, folder), chosen.layout);
+  }
+  if (const std::optional<words::ChosenRecipe> chosen = layout_named(folder, word)) {
+    return of_recipe(words::load_recipe(chosen->file, folder), chosen->layout);
   }
   return named_model(word);
 }
@@ -89,8 +123,7 @@ PlanModel named_model(const std::string& word) {
              base::shown(word),
              fmt::join(model_names(), ", ")));
   }
-  words::Recipe recipe = words::load_recipe(folder / (name + ".yaml"), folder);
-  return {.name = name, .config = without_layout(std::move(recipe))};
+  return of_recipe(words::load_recipe(folder / (name + ".yaml"), folder), "");
 }
 
 }  // namespace weft::cli

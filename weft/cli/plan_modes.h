@@ -19,6 +19,8 @@ struct SearchOptions {
   std::int64_t top = 10;
   std::string explain;  // empty: not asked for; a place in the ranking, or keys
   bool overrides = false;
+  bool is_safe = false;   // nothing on the host, no graphs, memory to spare
+  bool is_fresh = false;  // a search that was kept does not count
 };
 
 struct PlanOptions {

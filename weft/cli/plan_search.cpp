@@ -12,178 +12,18 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
-#include "weft/cli/plan_model.h"
+#include "weft/cli/plan_kept.h"
 #include "weft/cli/plan_modes.h"
+#include "weft/cli/plan_next.h"
+#include "weft/cli/plan_question.h"
 #include "weft/cli/progress.h"
-#include "weft/config/codec.h"
-#include "weft/measure/counted_step.h"
+#include "weft/cli/published_tables.h"
 #include "weft/plan/search_report.h"
-#include "weft/plan/workload.h"
-#include "weft/words/resolution.h"
-#include "weft/words/words.h"
 
 namespace weft::cli {
 namespace {
 
 using base::text;
-
-// "bf16", several of them, or all that the GPU has: fp32 is not looked for where tensor cores are
-// many times faster in all others.
-std::vector<plan::Number> numbers_asked(const std::string& asked_for,
-                                        const config::ModelConfig& model,
-                                        const plan::Hardware& hardware) {
-  const bool is_gpu = hardware.device == config::DeviceKind::Cuda;
-  const plan::Number usual = is_gpu ? plan::Number::Bf16 : plan::number_of(model);
-  const std::string written = asked_for.empty() ? std::string(word(usual)) : asked_for;
-  std::vector<plan::Number> known, asked;
-  std::vector<std::string> has;
-  for (int i = 0; i < plan::kNumbers; ++i) {
-    const auto number = static_cast<plan::Number>(i);
-    if (hardware.peak(number) <= 0) continue;
-    known.push_back(number);
-    has.emplace_back(word(number));
-  }
-  if (written == "all") {
-    if (is_gpu) std::erase(known, plan::Number::Fp32);
-    return known;
-  }
-  for (const std::string& each : base::split(written, ',')) {
-    const auto found = std::ranges::find(has, each);
-    if (found == has.end()) {
-      throw base::ConfigError(text("--precision={}: {} has products in {}",
-                                   base::shown(written),
-                                   hardware.name,
-                                   fmt::join(has, ", ")));
-    }
-    const plan::Number number = known[static_cast<std::size_t>(found - has.begin())];
-    if (std::ranges::find(asked, number) == asked.end()) asked.push_back(number);
-  }
-  return asked;
-}
-
-// Keys that a plan says by its own options, so that one question has one answer.
-constexpr std::pair<std::string_view, std::string_view> kOwnOptions[] = {
-    {"runtime.world_size", "--gpus"},
-    {"train.global_batch_size", "--gbs"},
-    {"model.seq_length", "--seq"},
-    {"hardware.gpu", "--gpu"},
-    {"model.fp8", "--precision"},
-    {"model.fp8_recipe", "--precision"},
-    {"model.fp4", "--precision"},
-    {"model.bf16", "--precision"},
-};
-
-// Keys that the words choose. Flags with effects of their own are for runs.
-plan::PinnedKeys pinned_keys(const std::vector<std::string>& words) {
-  plan::PinnedKeys pinned;
-  std::vector<std::string> complaints;
-  for (const words::Asked& asked : words::read_words(words, words::Audience::Run).asked) {
-    if (asked.key.empty()) {
-      complaints.push_back(text("'{}': a plan takes keys, as in ep=8", base::shown(asked.typed)));
-      continue;
-    }
-    for (const auto& [key, option] : kOwnOptions) {
-      if (asked.key == key) complaints.push_back(text("{}: say it with {}", asked.typed, option));
-    }
-    pinned.insert(asked.key);
-  }
-  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  return pinned;
-}
-
-// Each of them is simulated.
-constexpr std::int64_t kMostShown = 1000;
-
-std::optional<std::size_t> place_asked(const std::string& explain) {
-  const auto place = base::parse_integer(explain);
-  if (!place) return std::nullopt;
-  if (*place < 1 || *place > kMostShown) {
-    throw base::ConfigError(text("--explain={}: a place is from 1 to {}", explain, kMostShown));
-  }
-  return static_cast<std::size_t>(*place);
-}
-
-// The words after MODEL, and those of --explain where it has keys.
-std::vector<std::string> key_words(const PlanOptions& options) {
-  const std::vector<std::string>& words = options.run.words;
-  std::vector<std::string> keys(words.begin() + 1, words.end());
-  const std::string& explain = options.search.explain;
-  if (explain.empty() || place_asked(explain)) return keys;
-  std::string line = explain;
-  if (line.find('[') == std::string::npos) std::ranges::replace(line, ',', ' ');
-  for (const std::string& each : base::split(line, ' ')) {
-    if (!base::trim(each).empty()) keys.emplace_back(base::trim(each));
-  }
-  return keys;
-}
-
-struct Question {
-  std::string model;
-  plan::PlanAsk ask;
-};
-
-void set_question(const SearchOptions& search,
-                  const plan::Hardware& hardware,
-                  plan::Number number,
-                  config::Config& config) {
-  plan::set_number(config, number);
-  config.runtime.world_size = search.gpus;
-  config.runtime.device = hardware.device;
-  config.train.global_batch_size = search.batch == 0 ? 8 * search.gpus : search.batch;
-  if (search.sequence != 0) config.model.seq_length = search.sequence;
-  config.dataset.seq_length = config.model.seq_length;
-  if (hardware.device == config::DeviceKind::Cpu) {
-    config.hardware.gpu.reset();
-    config.runtime.backend = config::CommBackend::Threads;
-    config.runtime.threads_per_rank = static_cast<std::int64_t>(hardware.sms);
-    return;
-  }
-  config.runtime.backend = config::CommBackend::Nccl;
-  config.hardware.gpu = config::WordCodec<config::Gpu>::parse(hardware.name);
-  if (!config.hardware.gpu) config.hardware.device_name = hardware.name;
-}
-
-// overlap = auto keeps no order: every layout is priced in each of those that the run would try.
-void leave_order_open(config::Config& config, plan::PinnedKeys& pinned) {
-  constexpr const char* kOrderKey = "comm_overlap.overlap_moe_expert_parallel_comm";
-  if (!config.comm_overlap.overlap_moe_expert_parallel_comm.automatic) return;
-  config.comm_overlap.overlap_moe_expert_parallel_comm = false;
-  pinned.erase(kOrderKey);
-  print_warning(
-      text("{}=auto: layouts are priced plain, with overlap and with delayed weight "
-           "gradients, and each says which it has",
-           kOrderKey));
-}
-
-Question question_of(const PlanOptions& options) {
-  if (options.run.words.empty()) {
-    throw base::ConfigError(
-        "a model is wanted, as in weft plan deepseek_v3 --gpus=1024 --gpu=h100; --simulate RECIPE "
-        "prices one run, --validate=FILE.csv holds the model against published ones");
-  }
-  if (options.search.gpus == 0) {
-    throw base::ConfigError("--gpus=N is wanted: how many GPUs there are");
-  }
-  PlanModel model = find_plan_model(options.run.words.front());
-  const std::vector<std::string> keys = key_words(options);
-  plan::PinnedKeys pinned = pinned_keys(keys);
-  config::Config config = words::with_words(model.config, keys);
-  leave_order_open(config, pinned);
-  const plan::Routing routing = asked_routing(options.imbalance, config.model);
-  const plan::Hardware hardware = chosen_hardware(options.gpu, {});
-  if (pinned.contains("runtime.threads_per_rank")) require_threads(config, hardware);
-  std::vector<plan::Number> numbers =
-      numbers_asked(options.search.precision, config.model, hardware);
-  set_question(options.search, hardware, numbers.front(), config);
-  if (numbers.size() == 1) numbers.clear();
-  return {.model = model.name,
-          .ask = {.start = std::move(config),
-                  .pinned = std::move(pinned),
-                  .hardware = hardware,
-                  .routing = routing,
-                  .numbers = std::move(numbers),
-                  .counter = measure::count_step}};
-}
 
 std::vector<plan::Hardware> all_hardware() {
   std::vector<plan::Hardware> all;
@@ -193,10 +33,11 @@ std::vector<plan::Hardware> all_hardware() {
   return all;
 }
 
-plan::PlanReport report_of(const Question& question,
-                           const plan::LayoutSpace& space,
-                           std::size_t top,
-                           const std::atomic<bool>& stop) {
+plan::KeptSearch searched(const Question& question,
+                          const plan::LayoutSpace& space,
+                          std::size_t top,
+                          const std::vector<plan::Hardware>& others,
+                          const std::atomic<bool>& stop) {
   ProgressLine line;
   const plan::SearchWatch watch{
       .show =
@@ -206,18 +47,55 @@ plan::PlanReport report_of(const Question& question,
           },
       .stop = &stop};
   const int threads = static_cast<int>(base::usable_cores().size());
-  plan::PlanReport report{.model = question.model,
-                          .top = top,
-                          .search = plan::search_layouts(space, top, threads, watch)};
-  if (report.search.ranked.empty()) {
-    if (!report.search.nearest) return report;
+  plan::KeptSearch kept{.search = plan::search_layouts(space, top, threads, watch)};
+  if (kept.search.ranked.empty()) {
+    if (!kept.search.nearest) return kept;
     line.show("what would make it fit");
-    report.ways = plan::ways_to_fit(question.ask, all_hardware());
-    return report;
+    kept.ways = plan::ways_to_fit(question.ask, others);
+    return kept;
   }
   line.show("knobs and verdicts");
-  report.steps = plan::sensitivity(space, report.search.ranked.front().choice);
-  report.verdicts = plan::plan_verdicts(space, report.search);
+  kept.steps = plan::sensitivity(space, kept.search.ranked.front().choice);
+  kept.verdicts = plan::plan_verdicts(space, kept.search);
+  return kept;
+}
+
+// The search that was kept of the same question, or a new one, which is kept.
+plan::KeptSearch kept_or_searched(const PlanOptions& options,
+                                  const Question& question,
+                                  const plan::LayoutSpace& space,
+                                  std::size_t top,
+                                  const std::atomic<bool>& stop) {
+  const std::vector<plan::Hardware> others = all_hardware();
+  const KeptSearches searches(plan::question_text(question.ask, top, others));
+  if (!options.search.is_fresh) {
+    if (std::optional<plan::KeptSearch> kept = searches.find()) return std::move(*kept);
+  }
+  plan::KeptSearch found = searched(question, space, top, others, stop);
+  searches.keep(found);
+  return found;
+}
+
+plan::PlanReport report_of(const PlanOptions& options,
+                           const Question& question,
+                           const plan::LayoutSpace& space,
+                           std::size_t top,
+                           const std::atomic<bool>& stop) {
+  plan::KeptSearch kept = kept_or_searched(options, question, space, top, stop);
+  plan::PlanReport report{.model = question.model,
+                          .top = top,
+                          .search = std::move(kept.search),
+                          .steps = std::move(kept.steps),
+                          .verdicts = std::move(kept.verdicts),
+                          .ways = std::move(kept.ways),
+                          .next = next_commands(options)};
+  if (question.own) report.own = plan::own_layout(*question.own, space);
+  if (space.hardware().device != config::DeviceKind::Cuda) return report;
+  if (std::shared_ptr<plan::MeasuredRuns> measured = measured_runs()) {
+    report.trust_of = [measured, &space](const config::Config& config) {
+      return measured->of(config, space.hardware());
+    };
+  }
   return report;
 }
 
@@ -241,6 +119,12 @@ void print_overrides(const config::Config& config) {
       gpu,
       queues,
       queues));
+  if (config.optimizer.optimizer_cpu_offload) {
+    print_warning(
+        "the optimizer on the host is priced as Weft's own AdamW does it: published runs of "
+        "Megatron Bridge with all of it there took four times as long as without; measure before "
+        "you rely on it, or plan with --safe");
+  }
 }
 
 void write_recipe(const PlanOptions& options,
@@ -263,7 +147,7 @@ int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) 
   const plan::LayoutSpace space(question.ask);
   const std::size_t place = place_asked(search.explain).value_or(1);
   const std::size_t top = std::max(static_cast<std::size_t>(search.top), place);
-  const plan::PlanReport report = report_of(question, space, top, stop);
+  const plan::PlanReport report = report_of(options, question, space, top, stop);
   const Format format = options.run.format;
   if (report.search.ranked.empty()) {
     format == Format::Json ? print_json(to_json(report, space))
@@ -274,12 +158,13 @@ int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) 
   write_recipe(options, question, space, chosen.choice);
   if (format == Format::Json) {
     base::Json json = to_json(report, space);
-    json["explained"] = explain_json(space, chosen);
+    json["explained"] = explain_json(report, space, chosen);
     print_json(json);
   } else if (search.overrides) {
     print_overrides(space.writer().config_of(chosen.choice));
   } else {
-    print_text(search.explain.empty() ? to_text(report, space) : explain_text(space, chosen));
+    print_text(search.explain.empty() ? to_text(report, space)
+                                      : explain_text(report, space, chosen));
   }
   return kGood;
 }
@@ -325,6 +210,13 @@ std::vector<CLI::Option*> add_search_options(CLI::App& command, SearchOptions& o
                                  options.overrides,
                                  "print the best layout as words for a command line of Megatron "
                                  "Bridge, or of weft"));
+  all.push_back(command.add_flag("--safe",
+                                 options.is_safe,
+                                 "only layouts with nothing on the host, without CUDA graphs and "
+                                 "with 8 % of the memory free"));
+  all.push_back(command.add_flag("--fresh",
+                                 options.is_fresh,
+                                 "search again, even where the search of this question was kept"));
   return all;
 }
 

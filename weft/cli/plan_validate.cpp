@@ -1,5 +1,5 @@
 // weft plan --validate: published runs beside priced ones.
-#include <map>
+#include <filesystem>
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -7,8 +7,8 @@
 #include "weft/cli/command.h"
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/output.h"
-#include "weft/cli/plan_model.h"
 #include "weft/cli/plan_modes.h"
+#include "weft/cli/published_tables.h"
 #include "weft/plan/fit.h"
 #include "weft/plan/published.h"
 
@@ -18,28 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestTable = 16u << 20;
-
-// Models of the recipes, each read once, without a layout.
-class ModelShelf {
- public:
-  const config::Config& of(const std::string& written) {
-    const auto found = models_.find(written);
-    if (found != models_.end()) return found->second;
-    return models_.emplace(written, named_model(written).config).first->second;
-  }
-
- private:
-  std::map<std::string, config::Config> models_;
-};
-
-plan::HardwareTable known_table() {
-  plan::HardwareTable table;
-  const fs::path folder = hardware_folder();
-  for (const std::string& name : plan::known_hardware(folder)) {
-    table.emplace(name, plan::find_hardware(folder, name));
-  }
-  return table;
-}
 
 void write_fitted(const fs::path& folder, const plan::Fit& fit) {
   fs::create_directories(folder);
@@ -72,7 +50,7 @@ int plan_validate(const PlanOptions& options) {
                             options.validate,
                             [&](const std::string& name) { return shelf.of(name); });
   if (!options.fit_models.empty()) table.fitted_models = options.fit_models;
-  plan::HardwareTable hardware = known_table();
+  plan::HardwareTable hardware = known_hardware_table();
   std::optional<plan::Fit> fit;
   if (options.fit) {
     fit = plan::fit_hardware(table, hardware);

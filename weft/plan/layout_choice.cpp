@@ -39,6 +39,14 @@ double head_in_layers(const ModelConfig& model) {
   return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
 }
 
+// A layer to a stage, behind a stage of the embedding alone where there is one more, and the loss
+// alone: what Megatron makes of account_for_embedding_in_pipeline_split and account_for_loss_....
+std::string single_layers(std::int64_t layers, std::int64_t stages) {
+  std::string layout = stages > layers + 1 ? "E|t" : "Et";
+  for (std::int64_t i = 1; i < layers; ++i) layout += "|t";
+  return layout + "|L";
+}
+
 }  // namespace
 
 std::string_view word(Carrier carrier) {
@@ -80,6 +88,7 @@ std::vector<RecomputeRung> recompute_ladder(const ModelConfig& model) {
 std::string balanced_layout(const ModelConfig& model, std::int64_t pp, std::int64_t stages) {
   if (stages <= 1) return "";
   const std::int64_t mtp = derive::mtp_layers(model), layers = model.num_layers;
+  if (stages > layers) return single_layers(layers, stages);
   const double tail = number(mtp) + number(1 + mtp) * head_in_layers(model);
   const double each = (number(layers) + tail) / number(stages);
   const auto last =
@@ -192,7 +201,7 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   if (!shared) config.ddp.num_distributed_optimizer_instances = 1;
   if (choice.number) set_number(config, *choice.number);
   set_graphs(choice.graphs, config);
-  set_recompute(ladder_.at(choice.recompute), model);
+  set_recompute(choice, model);
   set_host(choice, config);
 }
 
@@ -219,7 +228,15 @@ void LayoutWriter::set_host(const LayoutChoice& choice, Config& config) const {
   config.model.fine_grained_activation_offloading = !config.model.offload_modules.empty();
 }
 
-void LayoutWriter::set_recompute(const RecomputeRung& rung, ModelConfig& model) const {
+std::vector<RecomputeModule> LayoutWriter::recomputed(const LayoutChoice& choice) const {
+  std::vector<RecomputeModule> modules = ladder_.at(choice.recompute).modules;
+  // The activation of fused experts is inside their products, and the stash keeps their rows.
+  if (choice.graphs == Graphs::Whole) std::erase(modules, RecomputeModule::MoeAct);
+  return modules;
+}
+
+void LayoutWriter::set_recompute(const LayoutChoice& choice, ModelConfig& model) const {
+  const RecomputeRung& rung = ladder_.at(choice.recompute);
   if (rung.is_given) return;
   model.recompute_granularity.reset();
   model.recompute_method.reset();
@@ -229,14 +246,26 @@ void LayoutWriter::set_recompute(const RecomputeRung& rung, ModelConfig& model) 
     model.recompute_granularity = config::RecomputeGranularity::Full;
     model.recompute_method = config::RecomputeMethod::Uniform;
     model.recompute_num_layers = 1;
-  } else if (!rung.modules.empty()) {
+  } else if (std::vector<RecomputeModule> modules = recomputed(choice); !modules.empty()) {
     model.recompute_granularity = config::RecomputeGranularity::Selective;
-    model.recompute_modules = rung.modules;
+    model.recompute_modules = std::move(modules);
   }
 }
 
 void LayoutWriter::set_graphs(Graphs graphs, Config& config) const {
+  constexpr double kRowBudget = 1.5;  // what published runs of the whole step have
   ModelConfig& model = config.model;
+  const bool is_whole = graphs == Graphs::Whole;
+  if (graphs != Graphs::Given) {
+    model.use_transformer_engine_op_fuser =
+        is_whole || start_.model.use_transformer_engine_op_fuser;
+    model.moe_paged_stash = is_whole || start_.model.moe_paged_stash;
+    model.moe_expert_rank_capacity_factor = start_.model.moe_expert_rank_capacity_factor;
+    if (is_whole) model.moe_expert_rank_capacity_factor = kRowBudget;
+    // It reads the loss on the host, inside what is captured.
+    config.rerun_state_machine.check_for_nan_in_loss =
+        !is_whole && start_.rerun_state_machine.check_for_nan_in_loss;
+  }
   switch (graphs) {
     case Graphs::Given:
       return;
@@ -245,6 +274,12 @@ void LayoutWriter::set_graphs(Graphs graphs, Config& config) const {
       model.cuda_graph_modules.clear();
       model.use_te_rng_tracker = start_.model.use_te_rng_tracker;
       config.rng.te_rng_tracker = start_.rng.te_rng_tracker;
+      return;
+    case Graphs::Whole:
+      model.cuda_graph_impl = config::CudaGraphImpl::FullIteration;
+      model.cuda_graph_modules.clear();
+      model.use_te_rng_tracker = true;
+      config.rng.te_rng_tracker = true;
       return;
     case Graphs::Scoped:
       model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;

@@ -27,9 +27,10 @@ inline constexpr std::size_t kStepOrders = 3;
 // Optimizer state: shared by data-parallel ranks (a distributed optimizer), or whole on each.
 enum class StateHolder { Shared, Whole };
 
-// CUDA graphs: of the parts of layers that have the same shape in every step, or none. Given: as
-// the config says.
-enum class Graphs { Given, Scoped, None };
+// CUDA graphs: of the parts of layers that have the same shape in every step, or none. Whole: of
+// the whole step, whose rows have a budget, with experts in one fused operation and a paged stash
+// of what they keep. Given: as the config says.
+enum class Graphs { Given, Scoped, None, Whole };
 
 std::string_view word(Carrier carrier);
 
@@ -84,6 +85,8 @@ class LayoutWriter {
   const config::Config& start() const { return start_; }
   const std::vector<RecomputeRung>& ladder() const { return ladder_; }
   const std::vector<OffloadRung>& offloads() const { return offloads_; }
+  // What runs again: of a rung less what a fused operation does not give back.
+  std::vector<config::RecomputeModule> recomputed(const LayoutChoice& choice) const;
   // What a rung of the second leaves to offload beside one of the first.
   std::vector<config::OffloadModule> offloaded(std::size_t offload, std::size_t recompute) const;
   bool is_pinned(std::string_view key) const { return pinned_.contains(std::string(key)); }
@@ -91,7 +94,7 @@ class LayoutWriter {
  private:
   void set_shape(const LayoutChoice& choice, config::Config& config) const;
   void set_graphs(Graphs graphs, config::Config& config) const;
-  void set_recompute(const RecomputeRung& rung, config::ModelConfig& model) const;
+  void set_recompute(const LayoutChoice& choice, config::ModelConfig& model) const;
   void set_queues(const LayoutChoice& choice, config::Config& config) const;
   void set_host(const LayoutChoice& choice, config::Config& config) const;
 

@@ -39,7 +39,11 @@ constexpr std::array<std::string_view, 22> kShapeKeys{
     "comm_overlap.delay_wgrad_compute",
     "comm_overlap.tp_comm_overlap",
 };
-constexpr std::array<std::string_view, 5> kFormatKeys{
+constexpr std::array<std::string_view, 9> kFormatKeys{
+    "model.use_transformer_engine_op_fuser",
+    "model.moe_paged_stash",
+    "model.moe_expert_rank_capacity_factor",
+    "rerun_state_machine.check_for_nan_in_loss",
     "model.use_te_rng_tracker",
     "rng.te_rng_tracker",
     "model.fp8",
@@ -64,7 +68,9 @@ bool is_rare_switch(std::string_view key) {
   return key == "model.fine_grained_activation_offloading" ||
          key == "optimizer.optimizer_cpu_offload" ||
          key == "model.account_for_embedding_in_pipeline_split" ||
-         key == "model.account_for_loss_in_pipeline_split";
+         key == "model.account_for_loss_in_pipeline_split" ||
+         key == "model.use_transformer_engine_op_fuser" || key == "model.moe_paged_stash" ||
+         key == "rerun_state_machine.check_for_nan_in_loss";
 }
 
 // Said only where the switch above it is on.

@@ -8,12 +8,15 @@
 #include "weft/derive/gpu.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
+#include "weft/plan/workload.h"
 
 namespace weft::plan {
 namespace {
 
 using config::Config;
 using config::ModelConfig;
+
+constexpr std::int64_t kStagesWithoutLayers = 2;
 
 constexpr std::int64_t kMostTp = 16, kMostVpp = 12, kMostMbs = 64;
 constexpr std::int64_t kFewestTokens = 2048;      // of a sequence, where cp > 1
@@ -58,19 +61,26 @@ std::vector<OffloadRung> offloads_of_ask(const PlanAsk& ask) {
     return {{.name = "as given", .modules = {}, .is_given = true}};
   }
   std::vector<OffloadRung> ladder = offload_ladder(ask.start.model);
-  if (ask.hardware.host_room() <= 0) ladder.resize(1);
+  if (ask.is_safe || ask.hardware.host_room() <= 0) ladder.resize(1);
   return ladder;
+}
+
+Hardware hardware_of_ask(const PlanAsk& ask) {
+  Hardware hardware = ask.hardware;
+  if (ask.is_safe) hardware.memory_gb *= kSafeShare;
+  return hardware;
 }
 
 }  // namespace
 
 LayoutSpace::LayoutSpace(const PlanAsk& ask)
-    : hardware_(ask.hardware),
+    : hardware_(hardware_of_ask(ask)),
       routing_(ask.routing),
       writer_(ask.start, ask.pinned, ladder_of(ask), offloads_of_ask(ask)),
       world_(derive::layout_of(ask.start).world),
       batch_(ask.start.train.global_batch_size),
-      axes_(axes_of(ask)) {
+      axes_(axes_of(ask)),
+      is_safe_(ask.is_safe) {
   if (ask.counter) counted_ = std::make_unique<MemoryBook>(ask.counter);
 }
 
@@ -143,14 +153,15 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
   if (pins_state) axes.states = {shares ? StateHolder::Shared : StateHolder::Whole};
   const bool pins_host = writer_.is_pinned("optimizer.optimizer_cpu_offload") ||
                          writer_.is_pinned("optimizer.optimizer_offload_fraction");
-  const bool may_go = !pins_host && axes.states.front() == StateHolder::Shared &&
+  const bool may_go = !ask.is_safe && !pins_host && axes.states.front() == StateHolder::Shared &&
                       !start.ddp.use_megatron_fsdp && hardware_.host_room() > 0;
   axes.most_host_state = may_go ? kStateQuarters : 0;
   const bool pins_graphs = writer_.is_pinned("model.cuda_graph_impl") ||
                            writer_.is_pinned("model.cuda_graph_modules") ||
                            start.model.cuda_graph_impl != config::CudaGraphImpl::None;
   axes.graphs = {Graphs::Scoped, Graphs::None};
-  if (hardware_.device == config::DeviceKind::Cpu) axes.graphs = {Graphs::None};
+  const bool is_cpu = hardware_.device == config::DeviceKind::Cpu;
+  if (is_cpu || ask.is_safe) axes.graphs = {Graphs::None};
   if (pins_graphs) axes.graphs = {Graphs::Given};
   axes.numbers.assign(ask.numbers.begin(), ask.numbers.end());
   if (axes.numbers.empty()) axes.numbers = {std::nullopt};
@@ -172,6 +183,7 @@ LayerMemory LayoutSpace::simulated(const LayoutChoice& choice) const {
   if (choice.offload > 0 || writer_.offloads().front().is_given) {
     run += base::text(" {} {} {}", choice.offload, choice.pp, choice.vpp);
   }
+  if (choice.graphs == Graphs::Whole) run += " whole";
   return {.layers = simulated_.get(), .run = std::move(run)};
 }
 
@@ -212,7 +224,10 @@ std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
   const std::int64_t shared = derive::shared_expert_width(model);
   if (shared % shape.tp != 0) return "the shared experts' width is no multiple of tp";
   if (shape.pp == 1 && shape.vpp > 1) return "chunks (vpp > 1) need a pipeline";
-  if (shape.pp * shape.vpp > model.num_layers) return "more stages than layers";
+  // The embedding and the loss may have a stage of their own each.
+  if (shape.pp * shape.vpp > model.num_layers + kStagesWithoutLayers) {
+    return "more stages than layers";
+  }
   const std::int64_t micro_batches = batch_ / (shape.mbs * dp);
   if (shape.vpp > 1 && micro_batches % shape.pp != 0) {
     return "with chunks (vpp > 1), micro-batches are a multiple of pp";
@@ -301,10 +316,19 @@ bool LayoutSpace::goes_with(StepOrder order, std::size_t rung) const {
   return !writer_.ladder().at(rung).moves_rows || writer_.start().runtime.recompute_under_overlap;
 }
 
-std::vector<Graphs> LayoutSpace::graphs_of(std::size_t rung) const {
+bool LayoutSpace::captures_whole(const LayoutChoice& choice) const {
+  const ModelConfig& model = writer_.start().model;
+  const Number number = choice.number.value_or(number_of(model));
+  return number == Number::Mxfp8 && choice.carrier == Carrier::HybridEp && model.moe_grouped_gemm &&
+         !is_offloading(choice) && !writer_.ladder().at(choice.recompute).moves_rows;
+}
+
+std::vector<Graphs> LayoutSpace::graphs_of(const LayoutChoice& choice) const {
   const bool captures = axes_.graphs.front() == Graphs::Scoped;
-  if (captures && writer_.ladder().at(rung).is_full) return {Graphs::None};
-  return axes_.graphs;
+  if (captures && writer_.ladder().at(choice.recompute).is_full) return {Graphs::None};
+  std::vector<Graphs> graphs = axes_.graphs;
+  if (captures && captures_whole(choice)) graphs.insert(graphs.begin(), Graphs::Whole);
+  return graphs;
 }
 
 std::vector<std::size_t> LayoutSpace::offloads_of(std::size_t rung) const {
@@ -324,8 +348,8 @@ LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   frugal.state = axes_.states.front();
   frugal.recompute = writer_.ladder().size() - 1;
   while (frugal.recompute > 0 && !goes_with(frugal.order, frugal.recompute)) --frugal.recompute;
-  frugal.graphs = graphs_of(frugal.recompute).front();
   frugal.number = axes_.numbers.back();
+  frugal.graphs = graphs_of(frugal).front();
   return frugal;
 }
 

@@ -5,7 +5,8 @@
 // rules::judge has the last word on every layout that is shown. What is legal and never worth its
 // price is left out: tensor parallelism beyond the GPUs that NVLink joins or 16, less than 2048
 // tokens of a sequence a context-parallel rank, micro-batches that are no power of two or have more
-// than 128 Ki tokens a rank, more than 12 chunks a pipeline rank, more stages than layers.
+// than 128 Ki tokens a rank, more than 12 chunks a pipeline rank, more stages than layers (but for
+// those that the embedding and the loss have to themselves).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,10 @@
 
 namespace weft::plan {
 
+// The share of the GPU's memory that a careful plan takes: allocators cut memory up, and libraries
+// take more than one counts.
+inline constexpr double kSafeShare = 0.92;
+
 // What is to be planned. `start` has the model, train.global_batch_size, model.seq_length,
 // runtime.world_size and hardware.gpu; its other keys stay as they are, except those that a layout
 // sets and nobody pinned.
@@ -32,6 +37,8 @@ struct PlanAsk {
   Hardware hardware;
   Routing routing = {};
   std::vector<Number> numbers = {};  // formats of products to try; none: that of `start`
+  // A careful plan: nothing on the host, no CUDA graphs, and memory to spare (kSafeShare).
+  bool is_safe = false;
   // Counts the memory of short runs, for the layouts that are shown; none: they have the formula's.
   StepCounter counter = {};
 };
@@ -60,6 +67,8 @@ class LayoutSpace {
   MemoryBook& book() const { return *book_; }
   MemoryBook& shown() const { return counted_ ? *counted_ : *book_; }
   bool counts() const { return counted_ != nullptr; }
+  // Whether only safe layouts are in it (PlanAsk).
+  bool is_safe() const { return is_safe_; }
   // The same for who sieves them.
   SieveBooks sieve() const { return {.runs = *book_, .layers = *layers_}; }
 
@@ -80,8 +89,10 @@ class LayoutSpace {
   std::vector<Carrier> carriers_of(const LayoutChoice& shape) const;
   std::vector<StepOrder> orders_of(const LayoutChoice& shape) const;
   bool goes_with(StepOrder order, std::size_t rung) const;
-  // Those that go with a rung: whole layers are not captured and run again.
-  std::vector<Graphs> graphs_of(std::size_t rung) const;
+  // Those that go with the other modes, the ones that launch least first: whole layers are not
+  // captured and run again, and a whole step is captured where rows of a fixed budget stay on the
+  // device (hybridep) and experts are one fused operation (MXFP8).
+  std::vector<Graphs> graphs_of(const LayoutChoice& choice) const;
   // The rungs of offloading that go with a rung of recomputation, each with another set of modules.
   std::vector<std::size_t> offloads_of(std::size_t rung) const;
   // The modes in which it needs least memory: with nothing on the host, and with as much as can be.
@@ -92,12 +103,14 @@ class LayoutSpace {
  private:
   LayoutAxes axes_of(const PlanAsk& ask) const;
   bool travels(const LayoutChoice& shape) const;
+  bool captures_whole(const LayoutChoice& choice) const;
 
   Hardware hardware_;
   Routing routing_;
   LayoutWriter writer_;
   std::int64_t world_, batch_;
   LayoutAxes axes_;
+  bool is_safe_ = false;
   std::unique_ptr<MemoryBook> book_ = std::make_unique<MemoryBook>();
   std::unique_ptr<MemoryBook> counted_;
   std::unique_ptr<SimulatedLayers> simulated_ = std::make_unique<SimulatedLayers>();

@@ -16,6 +16,31 @@ std::string offload_words(const LayoutChoice& choice, const LayoutWriter& writer
   return text("{}", fmt::join(words, ", "));
 }
 
+// "moe_act, layernorm"; empty: nothing runs again.
+std::string recompute_words(const LayoutChoice& choice, const LayoutWriter& writer) {
+  const RecomputeRung& rung = writer.ladder().at(choice.recompute);
+  if (rung.is_full || rung.is_given) return rung.name;
+  std::vector<std::string_view> words;
+  for (const config::RecomputeModule module : writer.recomputed(choice)) {
+    words.push_back(config::word(module));
+  }
+  return text("{}", fmt::join(words, ", "));
+}
+
+std::string_view graphs_word(Graphs graphs) {
+  switch (graphs) {
+    case Graphs::Given:
+      return "";
+    case Graphs::Scoped:
+      return "graphs";
+    case Graphs::Whole:
+      return "whole-step graphs";
+    case Graphs::None:
+      return "no graphs";
+  }
+  return "";
+}
+
 std::string host_state_words(const LayoutChoice& choice) {
   return text("{} % of the optimizer on the host", 100 * choice.host_state / kStateQuarters);
 }
@@ -54,13 +79,18 @@ std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer) {
   if (choice.carrier != Carrier::Given) result += text(", {}", word(choice.carrier));
   if (choice.order != StepOrder::Plain) result += ", overlap";
   if (choice.order == StepOrder::MergedDelayed) result += ", delayed wgrad";
-  if (choice.recompute > 0) result += ", recompute " + writer.ladder().at(choice.recompute).name;
+  if (choice.recompute > 0) {
+    const std::string again = recompute_words(choice, writer);
+    if (!again.empty()) result += ", recompute " + again;
+  }
   if (const std::string modules = offload_words(choice, writer); !modules.empty()) {
     result += ", offload " + modules;
   }
   if (choice.host_state > 0) result += ", " + host_state_words(choice);
   if (choice.state == StateHolder::Whole) result += ", whole optimizer";
-  if (choice.graphs == Graphs::Scoped) result += ", graphs";
+  if (choice.graphs == Graphs::Scoped || choice.graphs == Graphs::Whole) {
+    result += text(", {}", graphs_word(choice.graphs));
+  }
   if (choice.number) result += text(", {}", word(*choice.number));
   return result;
 }
@@ -77,9 +107,9 @@ std::string difference_text(const LayoutChoice& of,
     parts.emplace_back(word(of.carrier));
   }
   if (of.order != from.order) parts.push_back(order_change(of.order, from.order));
-  if (of.recompute != from.recompute) {
-    parts.push_back(of.recompute == 0 ? "nothing recomputed"
-                                      : "recompute " + writer.ladder().at(of.recompute).name);
+  const std::string again = of.recompute == 0 ? "" : recompute_words(of, writer);
+  if (again != (from.recompute == 0 ? "" : recompute_words(from, writer))) {
+    parts.push_back(again.empty() ? "nothing recomputed" : "recompute " + again);
   }
   const std::string modules = offload_words(of, writer);
   if (modules != offload_words(from, writer)) {
@@ -93,7 +123,7 @@ std::string difference_text(const LayoutChoice& of,
                                                       : "distributed optimizer");
   }
   if (of.graphs != from.graphs) {
-    parts.emplace_back(of.graphs == Graphs::Scoped ? "graphs" : "no graphs");
+    parts.emplace_back(graphs_word(of.graphs));
   }
   if (of.number != from.number && of.number) parts.emplace_back(word(*of.number));
   return text("{}", fmt::join(parts, ", "));

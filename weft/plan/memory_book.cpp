@@ -59,11 +59,13 @@ std::string layer_name(const Config& config, const LayerAsked& asked) {
   // How often a token comes to a rank depends on the number of ranks.
   const bool is_flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   const std::int64_t ep = model.expert_model_parallel_size;
-  return name + base::text(" moe {} {} {} {} {}",
+  return name + base::text(" moe {} {} {} {} {} {} {}",
                            model.expert_shards(),
                            is_flex ? ep : std::min<std::int64_t>(ep, 2),
                            static_cast<int>(model.moe_token_dispatcher_type),
                            config.comm_overlap.moe_token_slices,
+                           model.moe_paged_stash,
+                           model.moe_expert_rank_capacity_factor.value_or(0),
                            asked.imbalance);
 }
 

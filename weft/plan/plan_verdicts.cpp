@@ -4,6 +4,7 @@
 #include <set>
 
 #include "weft/base/text.h"
+#include "weft/plan/memory_text.h"
 #include "weft/plan/sensitivity.h"
 #include "weft/plan/time_text.h"
 
@@ -11,8 +12,6 @@ namespace weft::plan {
 namespace {
 
 using base::text;
-
-constexpr double kPlanGb = 1e9;
 
 // A layout beside the best: legal, and in memory.
 std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const LayoutChoice& choice) {
@@ -45,6 +44,14 @@ std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
   return b->price.step_ms < a->price.step_ms ? b : a;
 }
 
+// The fastest layout with a mode is the one on place 1 where that has it: another that is faster by
+// less than a price can tell is not what the verdict is about.
+std::optional<PricedLayout> place_one(bool has_it,
+                                      const PricedLayout& best,
+                                      const std::optional<PricedLayout>& fastest) {
+  return has_it ? best : fastest;
+}
+
 // The best layout in another order, at its fastest: with and without graphs, each with as little
 // recomputation as fits, and with those of the best.
 std::optional<PricedLayout> in_order(const LayoutSpace& space,
@@ -57,7 +64,7 @@ std::optional<PricedLayout> in_order(const LayoutSpace& space,
   std::set<Graphs> priced;
   for (choice.recompute = 0; choice.recompute < space.writer().ladder().size();
        ++choice.recompute) {
-    for (const Graphs graphs : space.graphs_of(choice.recompute)) {
+    for (const Graphs graphs : space.graphs_of(choice)) {
       if (priced.contains(graphs)) continue;
       choice.graphs = graphs;
       const std::optional<PricedLayout> layout = priced_beside(space, choice);
@@ -74,10 +81,10 @@ double gain_of(const PricedLayout& with, const PricedLayout& without) {
 }
 
 std::string memory_change(const PricedLayout& with, const PricedLayout& without) {
-  constexpr double kSame = 0.05 * kPlanGb;
+  constexpr double kSame = 0.05 * kGib;
   const double more = with.price.memory.total() - without.price.memory.total();
   if (std::abs(more) < kSame) return "as much memory";
-  return text("{:.1f} GB {}", std::abs(more) / kPlanGb, more >= 0 ? "more" : "less");
+  return text("{:.1f} GiB {}", in_gib(std::abs(more)), more >= 0 ? "more" : "less");
 }
 
 // Words about layouts, each told by what differs from the best.
@@ -85,10 +92,10 @@ class VerdictText {
  public:
   VerdictText(const LayoutSpace& space, const LayoutChoice& best) : space_(space), best_(best) {}
 
-  // "3924 ms (the best)", "4521 ms (ep 8, no graphs)".
+  // "3924 ms (place 1)", "4521 ms (ep 8, no graphs)".
   std::string timed(const PricedLayout& layout) const {
     const std::string change = difference_text(layout.choice, best_, space_.writer());
-    return text("{} ({})", time_text(layout.price.step_ms), change.empty() ? "the best" : change);
+    return text("{} ({})", time_text(layout.price.step_ms), change.empty() ? "place 1" : change);
   }
 
   std::string elsewhere(const std::optional<PricedLayout>& with,
@@ -163,12 +170,16 @@ std::optional<PlanVerdict> overlap_verdict(const LayoutSpace& space,
                                            const VerdictText& words) {
   const PricedLayout& best = search.ranked.front();
   const auto& anywhere = search.best_of_order;
+  const bool has_it = best.choice.order != StepOrder::Plain;
+  const auto merged = [&] {
+    return faster(in_order(space, best, StepOrder::Merged),
+                  in_order(space, best, StepOrder::MergedDelayed));
+  };
   return mode_verdict({.question = "Does expert-parallel overlap pay here?",
-                       .with = faster(in_order(space, best, StepOrder::Merged),
-                                      in_order(space, best, StepOrder::MergedDelayed)),
+                       .with = has_it ? by_formula(space, best) : merged(),
                        .without = in_order(space, best, StepOrder::Plain),
-                       .any_with = faster(anywhere[1], anywhere[2]),
-                       .any_without = anywhere[0]},
+                       .any_with = place_one(has_it, best, faster(anywhere[1], anywhere[2])),
+                       .any_without = place_one(!has_it, best, anywhere[0])},
                       words);
 }
 
@@ -176,12 +187,14 @@ std::optional<PlanVerdict> delayed_verdict(const LayoutSpace& space,
                                            const SearchResult& search,
                                            const VerdictText& words) {
   const PricedLayout& best = search.ranked.front();
-  return mode_verdict({.question = "Do delayed weight gradients pay on top of it?",
-                       .with = in_order(space, best, StepOrder::MergedDelayed),
-                       .without = in_order(space, best, StepOrder::Merged),
-                       .any_with = search.best_of_order[2],
-                       .any_without = search.best_of_order[1]},
-                      words);
+  const StepOrder order = best.choice.order;
+  return mode_verdict(
+      {.question = "Do delayed weight gradients pay on top of it?",
+       .with = in_order(space, best, StepOrder::MergedDelayed),
+       .without = in_order(space, best, StepOrder::Merged),
+       .any_with = place_one(order == StepOrder::MergedDelayed, best, search.best_of_order[2]),
+       .any_without = place_one(order == StepOrder::Merged, best, search.best_of_order[1])},
+      words);
 }
 
 std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
@@ -192,13 +205,15 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
   if (!ladder.back().is_full || ladder.back().is_given || !search.best_full) return std::nullopt;
   LayoutChoice choice = best.choice;
   choice.recompute = ladder.size() - 1;
-  choice.graphs = space.graphs_of(choice.recompute).front();
+  choice.graphs = space.graphs_of(choice).front();
   if (!space.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
-  const double gain = gain_of(*search.best_full, best);
-  std::string because = text("The fastest layout with it takes {}, the best {}.",
-                             words.timed(*search.best_full),
+  const bool is_full = ladder[best.choice.recompute].is_full;
+  const PricedLayout fastest = *place_one(is_full, best, search.best_full);
+  const double gain = gain_of(fastest, best);
+  std::string because = text("The fastest layout with it takes {}, the one on place 1 {}.",
+                             words.timed(fastest),
                              time_text(best.price.step_ms));
-  if (ladder[best.choice.recompute].is_full) {
+  if (is_full) {
     because = "The best layout needs it to fit, or for its micro-batch.";
   } else if (const auto same = priced_beside(space, choice)) {
     because += text(" In the best layout itself: {}, with {}.",
@@ -214,20 +229,23 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
 // What the fastest layouts with and without something on the host say.
 std::optional<PlanVerdict> host_verdict(const SearchResult& search, const VerdictText& words) {
   if (!search.best_offloading) return std::nullopt;
-  const PricedLayout& with = *search.best_offloading;
+  const PricedLayout& best = search.ranked.front();
+  const bool has_it = is_offloading(best.choice);
+  const PricedLayout with = *place_one(has_it, best, search.best_offloading);
   PlanVerdict verdict{
       .question = "Does offloading to the host pay here?",
       .pays = true,
       .gain = 0,
       .because = text("Nothing fits without it. The fastest with it takes {}.", words.timed(with))};
   if (!search.best_resident) return verdict;
-  verdict.gain = gain_of(with, *search.best_resident);
+  const PricedLayout without = *place_one(!has_it, best, search.best_resident);
+  verdict.gain = gain_of(with, without);
   verdict.pays = verdict.gain > kTie;
   verdict.because = text(
       "In any layout: {} with it, {} without. With it, copies cost {} that nothing hides, and the "
       "GPU waits for optimizer state {}.",
       words.timed(with),
-      words.timed(*search.best_resident),
+      words.timed(without),
       time_text(with.price.exposed.copy),
       time_text(with.price.exposed.update));
   return verdict;

@@ -1,5 +1,6 @@
 // A price as a program and as a person reads it.
 #include "weft/base/text.h"
+#include "weft/plan/memory_text.h"
 #include "weft/plan/price.h"
 #include "weft/plan/time_text.h"
 
@@ -7,8 +8,6 @@ namespace weft::plan {
 namespace {
 
 using base::text;
-
-constexpr double kGb = 1e9;
 
 std::string exposed_text(const ExposedMs& exposed, double step_ms) {
   std::string result;
@@ -100,25 +99,25 @@ std::string to_text(const Price& price) {
   result += text("exposed     {}\n", exposed_text(price.exposed, price.step_ms));
   result += text("bubble      {:.1f} % of the step\n", price.bubble * 100);
   result += text(
-      "memory      {:.1f} of {:.0f} GB on pipeline rank {}: weights {:.1f}, gradients "
+      "memory      {:.1f} of {:.1f} GiB on pipeline rank {}: weights {:.1f}, gradients "
       "{:.1f}, optimizer {:.1f}, activations {:.1f}, logits {:.1f}, buffers {:.1f}, "
       "CUDA graphs {:.1f}, reserved {:.1f}{}\n",
-      memory.total() / kGb,
-      memory.capacity / kGb,
+      memory.total() / kGib,
+      memory.capacity / kGib,
       memory.pp_rank,
-      memory.weights / kGb,
-      memory.gradients / kGb,
-      memory.optimizer / kGb,
-      memory.activations / kGb,
-      memory.logits / kGb,
-      memory.buffers / kGb,
-      memory.graphs / kGb,
-      memory.reserved / kGb,
+      memory.weights / kGib,
+      memory.gradients / kGib,
+      memory.optimizer / kGib,
+      memory.activations / kGib,
+      memory.logits / kGib,
+      memory.buffers / kGib,
+      memory.graphs / kGib,
+      memory.reserved / kGib,
       memory.total() <= memory.capacity ? "" : "; it does not fit");
   if (memory.host > 0) {
-    result += text("host memory {:.1f} of {:.0f} GB: what is offloaded{}\n",
-                   memory.host / kGb,
-                   memory.host_capacity / kGb,
+    result += text("host memory {:.1f} of {:.0f} GiB: what is offloaded{}\n",
+                   memory.host / kGib,
+                   memory.host_capacity / kGib,
                    memory.fits_host() ? "" : "; it does not fit");
   }
   result += text("wall        {}\n", wall_text(price.wall));

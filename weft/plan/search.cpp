@@ -12,6 +12,7 @@
 #include "weft/base/parallel.h"
 #include "weft/base/text.h"
 #include "weft/plan/layout_ties.h"
+#include "weft/plan/memory_text.h"
 #include "weft/plan/search_candidates.h"
 #include "weft/plan/shape_pricing.h"
 #include "weft/rules/validate.h"
@@ -86,6 +87,8 @@ class RuleBook {
   // With the memory that is shown: what does not fit then is refused.
   std::optional<PricedLayout> shown(PricedLayout layout) {
     if (!space_.counts()) return layout;
+    take_count(layout);
+    if (layout.is_counted) return layout;
     MemoryPrice& memory = layout.price.memory;
     memory = price_memory(space_.writer().config_of(layout.choice),
                           space_.hardware(),
@@ -175,6 +178,16 @@ std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& r
   }
 }
 
+// The first of `layouts`, which are sorted, that is safe by the memory that is shown.
+std::optional<PricedLayout> first_safe(const std::vector<PricedLayout>& layouts, RuleBook& rules) {
+  for (const PricedLayout& layout : layouts) {
+    if (!is_safe(layout) || !rules.refusal(layout.choice).empty()) continue;
+    std::optional<PricedLayout> shown = rules.shown(layout);
+    if (shown && is_safe(*shown)) return shown;
+  }
+  return std::nullopt;
+}
+
 // The first of `layouts`, which are sorted, that rules allow and that is as asked.
 std::optional<PricedLayout> first_legal(const std::vector<PricedLayout>& layouts,
                                         RuleBook& rules,
@@ -214,6 +227,10 @@ constexpr std::size_t kSimulatedShapes = 64;
 constexpr std::size_t kOffloadShapes = 96, kOffloadsWanted = 32;
 // By formula, so much slower than the best may be what becomes the best when it is simulated.
 constexpr double kWorthOffloading = 1.04;
+// Shapes that are slower by more are not priced on every rung of recomputation.
+constexpr double kWorthRungs = 1.5;
+// Shapes that are priced at one time.
+constexpr std::int64_t kAtOnce = 64;
 
 double best_of(const std::vector<ShapeOutcome>& outcomes) {
   double best = 0;
@@ -225,8 +242,40 @@ double best_of(const std::vector<ShapeOutcome>& outcomes) {
   return best;
 }
 
-// Layouts of every shape with something on the host, of those shapes that could be among the best;
-// `best`: of all layouts without, 0 where there is none.
+// A shape that does not fit with a micro-batch does not fit with a larger one.
+bool has_larger_batch(const LayoutChoice& shape, LayoutChoice smaller) {
+  const bool is_larger = shape.mbs > smaller.mbs;
+  smaller.mbs = shape.mbs;
+  return is_larger && smaller == shape;
+}
+
+// Every shape, with nothing on the host. Micro-batches are the innermost axis.
+std::vector<ShapeOutcome> price_shapes(const LayoutSpace& space,
+                                       const std::vector<LayoutChoice>& shapes,
+                                       int threads,
+                                       const SearchWatch& watch) {
+  std::vector<ShapeOutcome> outcomes(shapes.size());
+  for_each_watched("shapes", std::ssize(shapes), kAtOnce, threads, watch, [&](std::size_t i) {
+    const bool is_first = i % base::at(kAtOnce) == 0;  // another thread has the one before it
+    if (!is_first && outcomes[i - 1].smallest && has_larger_batch(shapes[i], shapes[i - 1])) {
+      outcomes[i].smallest = outcomes[i - 1].smallest;
+      outcomes[i].wants_room = true;
+    } else {
+      outcomes[i] = price_shape(space, shapes[i]);
+    }
+  });
+  const double best = best_of(outcomes);
+  for_each_watched("rungs", std::ssize(shapes), kAtOnce, threads, watch, [&](std::size_t i) {
+    const std::optional<PricedLayout>& own = outcomes[i].best;
+    if (!own || own->price.step_ms > kWorthRungs * best) return;
+    std::ranges::move(price_rungs(space, own->choice), std::back_inserter(outcomes[i].priced));
+  });
+  return outcomes;
+}
+
+// Layouts of every shape with something on the host, of those shapes that could be among the best.
+// The optimizer's state goes there only where nothing fits otherwise: its price is that of Weft's
+// own AdamW, and published runs of another program took several times as long.
 std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
                                                        const std::vector<LayoutChoice>& shapes,
                                                        const std::vector<ShapeOutcome>& outcomes,
@@ -248,15 +297,21 @@ std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return least[i]; });
   // Where something fits, all that could beat it; else the fastest that fit at all.
   const std::size_t at_once = best == 0 ? kOffloadShapes : order.size();
-  for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
-       from += at_once) {
-    std::vector<std::vector<PricedLayout>> tried(std::min(at_once, order.size() - from));
-    for_each_watched("offloading", std::ssize(tried), 8, threads, watch, [&](std::size_t i) {
-      tried[i] = price_offloads(space, shapes[order[from + i]], limit);
-    });
-    std::erase_if(tried, [](const auto& layouts) { return layouts.empty(); });
-    std::ranges::move(tried, std::back_inserter(found));
-  }
+  const auto try_all = [&](std::size_t most_state) {
+    for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
+         from += at_once) {
+      std::vector<std::vector<PricedLayout>> tried(std::min(at_once, order.size() - from));
+      for_each_watched("offloading", std::ssize(tried), 8, threads, watch, [&](std::size_t i) {
+        tried[i] = price_offloads(space,
+                                  shapes[order[from + i]],
+                                  {.limit_ms = limit, .most_state = most_state});
+      });
+      std::erase_if(tried, [](const auto& layouts) { return layouts.empty(); });
+      std::ranges::move(tried, std::back_inserter(found));
+    }
+  };
+  try_all(0);
+  if (best == 0 && found.empty()) try_all(space.axes().most_host_state);
   return found;
 }
 
@@ -298,6 +353,14 @@ std::string refusal_of(const LayoutSpace& space, const LayoutChoice& choice) {
   return text("rule {}: {}", error.id, error.message);
 }
 
+bool is_safe(const PricedLayout& layout) {
+  const MemoryPrice& memory = layout.price.memory;
+  const Graphs graphs = layout.choice.graphs;
+  const bool captures = graphs == Graphs::Scoped || graphs == Graphs::Whole;
+  return !captures && !is_offloading(layout.choice) && memory.fits() &&
+         memory.total() <= kSafeShare * memory.capacity;
+}
+
 std::vector<MemoryComponent> memory_components(const MemoryPrice& memory) {
   return {{"weights", memory.weights},
           {"gradients", memory.gradients},
@@ -314,21 +377,21 @@ MemoryComponent largest_component(const MemoryPrice& memory) {
 }
 
 std::string lack_text(const MemoryPrice& memory) {
-  // What is too little for two decimals of a GB is still too little.
+  // What is too little for two decimals of a GiB is still too little.
   const auto lack = [](double bytes) {
-    constexpr double kInMb = 1e8;
-    return bytes >= kInMb ? text("{:.2f} GB", bytes * 1e-9)
-                          : text("{:.1f} MB", std::max(0.1, bytes * 1e-6));
+    constexpr double kInMib = 0.1 * kGib;
+    return bytes >= kInMib ? text("{:.2f} GiB", in_gib(bytes))
+                           : text("{:.1f} MiB", std::max(0.1, bytes / kMib));
   };
   if (memory.total() <= memory.capacity) {
     return text("{} of the host's memory more than there is",
                 lack(memory.host - memory.host_capacity));
   }
   const MemoryComponent largest = largest_component(memory);
-  return text("{} more than there is, of which {} {:.1f} GB",
+  return text("{} more than there is, of which {} {:.1f} GiB",
               lack(memory.total() - memory.capacity),
               largest.name,
-              largest.bytes * 1e-9);
+              in_gib(largest.bytes));
 }
 
 SearchResult search_layouts(const LayoutSpace& space,
@@ -336,10 +399,7 @@ SearchResult search_layouts(const LayoutSpace& space,
                             int threads,
                             const SearchWatch& watch) {
   const LayoutSpace::Shapes shapes = space.shapes();
-  std::vector<ShapeOutcome> outcomes(shapes.all.size());
-  for_each_watched("shapes", std::ssize(shapes.all), 64, threads, watch, [&](std::size_t i) {
-    outcomes[i] = price_shape(space, shapes.all[i]);
-  });
+  const std::vector<ShapeOutcome> outcomes = price_shapes(space, shapes.all, threads, watch);
   const std::vector<std::vector<PricedLayout>> offloads =
       search_offloads(space, shapes.all, outcomes, threads, watch);
 
@@ -380,7 +440,7 @@ SearchResult search_layouts(const LayoutSpace& space,
   // What carries tokens keeps some of them, which the sieve does not ask.
   std::erase_if(layouts, [](const PricedLayout& layout) { return !layout.price.memory.fits(); });
   std::ranges::sort(layouts, is_faster);
-  layouts = simpler_first(std::move(layouts), space.writer());
+  layouts = simpler_first(std::move(layouts), space);
   RuleBook rules(space);
   result.ranked = rank_legal(layouts, std::max(top, std::size_t{1}), rules, discarded);
   for (std::size_t order = 0; order < kStepOrders; ++order) {
@@ -395,6 +455,7 @@ SearchResult search_layouts(const LayoutSpace& space,
     return !is_offloading(choice);
   });
   result.best_offloading = first_legal(layouts, rules, is_offloading);
+  result.best_safe = first_safe(layouts, rules);
   result.front = legal_front(std::move(layouts), rules);
   result.discarded = discarded.take();
   return result;

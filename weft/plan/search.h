@@ -35,12 +35,15 @@ struct PricedLayout {
   bool is_counted = false;  // its memory, by a dry step of a short run; else it is the formula's
 };
 
+// Nothing on the host, no CUDA graphs that the search chose, and memory to spare.
+bool is_safe(const PricedLayout& layout);
+
 // Layouts that are not among those ranked, for one reason.
 struct DiscardedLayouts {
   std::string why;
   std::int64_t layouts = 0;                  // shapes
   std::optional<LayoutChoice> nearest = {};  // the one that lacks least, or was fastest
-  std::string lack = {};                     // of it: "3.2 GB more than there is"
+  std::string lack = {};                     // of it: "3.2 GiB more than there is"
 };
 
 struct SearchResult {
@@ -64,6 +67,8 @@ struct SearchResult {
   std::optional<PricedLayout> best_full;
   // The best with nothing on the host, and with something there.
   std::optional<PricedLayout> best_resident, best_offloading;
+  // The best of those simulated that is safe; nullopt: none is.
+  std::optional<PricedLayout> best_safe;
   // Where nothing fits: the layout that lacks least.
   std::optional<PricedLayout> nearest;
 };
@@ -94,7 +99,7 @@ struct MemoryComponent {
 };
 std::vector<MemoryComponent> memory_components(const MemoryPrice& memory);
 MemoryComponent largest_component(const MemoryPrice& memory);
-// "3.2 GB more than there is, of which activations 40.1 GB": of a layout that does not fit.
+// "3.2 GiB more than there is, of which activations 40.1 GiB": of a layout that does not fit.
 std::string lack_text(const MemoryPrice& memory);
 
 }  // namespace weft::plan

@@ -11,6 +11,13 @@ constexpr double kNear = 1.15;
 constexpr std::size_t kOfEach = 12;      // orders, and whole layers
 constexpr std::size_t kOffloading = 12;  // shapes
 
+// Formulas price a layout with its graphs; each is simulated without them too.
+bool is_safe_without_graphs(PricedLayout layout) {
+  layout.choice.graphs = Graphs::None;
+  layout.price.memory.graphs = 0;
+  return is_safe(layout);
+}
+
 }  // namespace
 
 bool is_faster(const PricedLayout& a, const PricedLayout& b) {
@@ -48,11 +55,13 @@ void SearchCandidates::add_shape(const std::vector<PricedLayout>& layouts,
     if (!first[order] || is_faster(layout, *first[order])) first[order] = &layout;
     of_order_[order].add(layout);
     if (space_.writer().ladder().at(layout.choice.recompute).is_full) full_.add(layout);
+    if (is_safe_without_graphs(layout)) safe_.add(layout);
     if (layout.price.step_ms <= kNear * best.price.step_ms) near.push_back(layout);
   }
   for (const PricedLayout* layout : first) {
     if (layout) near.push_back(*layout);
   }
+  std::ranges::sort(near, is_faster);
   near_.push_back(std::move(near));
   std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
 }
@@ -62,12 +71,23 @@ void SearchCandidates::add_offloads(const std::vector<PricedLayout>& layouts) {
   std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
 }
 
+void SearchCandidates::add_as_is(const PricedLayout& layout) {
+  if (taken_.insert(layout.choice).second) all_.push_back(layout);
+}
+
 void SearchCandidates::add(const PricedLayout& layout) {
-  const std::vector<Graphs> graphs = space_.graphs_of(layout.choice.recompute);
-  for (const Graphs each : graphs) {
+  add_as_is(layout);
+  const LayoutChoice& choice = layout.choice;
+  LayoutChoice order = choice;
+  order.carrier = Carrier::Given;
+  order.state = StateHolder::Shared;
+  order.recompute = order.offload = order.host_state = 0;
+  order.graphs = Graphs::Given;
+  if (!orders_taken_.insert(order).second) return;
+  for (const Graphs each : space_.graphs_of(choice)) {
     PricedLayout other = layout;
     other.choice.graphs = each;
-    if (taken_.insert(other.choice).second) all_.push_back(std::move(other));
+    add_as_is(other);
   }
 }
 
@@ -85,6 +105,13 @@ std::vector<PricedLayout> SearchCandidates::take(std::size_t shapes) {
     for (const PricedLayout& layout : fastest.kept) add(layout);
   }
   for (const PricedLayout& layout : full_.kept) add(layout);
+  for (PricedLayout layout : safe_.kept) {
+    const std::vector<Graphs> graphs = space_.graphs_of(layout.choice);
+    if (std::ranges::find(graphs, Graphs::None) != graphs.end()) {
+      layout.choice.graphs = Graphs::None;
+    }
+    add_as_is(layout);
+  }
   for (const PricedLayout& layout : front_of(std::move(fronts_))) add(layout);
   return std::move(all_);
 }

@@ -27,9 +27,9 @@ class SearchCandidates {
   void add_offloads(const std::vector<PricedLayout>& layouts);
 
   // Modes of the `shapes` fastest shapes that are near the best of their shape or the best of their
-  // order; of the fastest with something on the host; the fastest of every order, and of those that
-  // recompute whole layers, in any shape; the front. Each with and without graphs, because rules
-  // may refuse these.
+  // order; of the fastest with something on the host; the fastest of every order, of those that
+  // recompute whole layers and of those that are safe, in any shape; the front. The fastest of each
+  // shape and order with and without graphs, because rules may refuse these.
   std::vector<PricedLayout> take(std::size_t shapes);
 
  private:
@@ -40,14 +40,16 @@ class SearchCandidates {
   };
 
   void add(const PricedLayout& layout);
+  void add_as_is(const PricedLayout& layout);
 
   const LayoutSpace& space_;
   std::vector<std::vector<PricedLayout>> near_;      // of a shape, the fastest first
   std::vector<std::vector<PricedLayout>> offloads_;  // the same
   std::array<Fastest, kStepOrders> of_order_;
-  Fastest full_;
+  Fastest full_, safe_;
   std::vector<PricedLayout> fronts_;
   std::set<LayoutChoice> taken_;
+  std::set<LayoutChoice> orders_taken_;  // of a shape and an order, without other modes
   std::vector<PricedLayout> all_;
 };
 

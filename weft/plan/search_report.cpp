@@ -6,6 +6,8 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/plan/layout_ties.h"
+#include "weft/plan/memory_text.h"
 #include "weft/plan/time_text.h"
 #include "weft/plan/workload.h"
 
@@ -15,12 +17,25 @@ namespace {
 using base::text;
 using config::Config;
 
-constexpr double kReportGb = 1e9;
 constexpr std::size_t kFrontLines = 12;
 constexpr std::size_t kDiscardLines = 12;
 
 std::string layout_text(const LayoutSpace& space, const LayoutChoice& choice) {
   return to_text(choice, space.writer());
+}
+
+// Lines of at most 100 columns, broken between words, each behind so many spaces.
+std::string wrapped(std::string_view words, std::size_t indent) {
+  constexpr std::size_t kColumns = 100;
+  std::string lines, line;
+  for (const std::string& word : base::split(words, ' ')) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      lines += text("{:{}}{}\n", "", indent, line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return lines + text("{:{}}{}\n", "", indent, line);
 }
 
 std::string exposed_line(const Price& price) {
@@ -41,32 +56,88 @@ std::string exposed_line(const Price& price) {
 }
 
 std::string memory_line(const MemoryPrice& memory) {
-  std::string line =
-      text("{:.1f} of {:.0f} GB:", memory.total() / kReportGb, memory.capacity / kReportGb);
+  std::string line = text("{:.1f} of {:.1f} GiB:", in_gib(memory.total()), in_gib(memory.capacity));
   for (const MemoryComponent& component : memory_components(memory)) {
-    line += text(" {} {:.1f},", component.name, component.bytes / kReportGb);
+    line += text(" {} {:.1f},", component.name, in_gib(component.bytes));
   }
-  line += text(" reserved {:.1f}", memory.reserved / kReportGb);
+  line += text(" reserved {:.1f}", in_gib(memory.reserved));
   if (memory.host == 0) return line;
-  return line + text("; host {:.1f} of {:.0f} GB",
-                     memory.host / kReportGb,
-                     memory.host_capacity / kReportGb);
+  return line +
+         text("; host {:.1f} of {:.0f} GiB", in_gib(memory.host), in_gib(memory.host_capacity));
 }
 
-std::string layout_lines(const LayoutSpace& space, std::size_t place, const PricedLayout& layout) {
+// What a published run says against a price, and what none says.
+std::string unmeasured_line(const Trust& trust) {
+  if (trust.unmeasured.empty()) return "";
+  return text("     no published run has: {}\n", fmt::join(trust.unmeasured, ", "));
+}
+
+std::string layout_lines(const PlanReport& report,
+                         const LayoutSpace& space,
+                         const std::string& place,
+                         const PricedLayout& layout) {
   const Price& price = layout.price;
+  const Trust trust = report.trust(space.writer().config_of(layout.choice));
+  const std::string band = band_text(trust);
   std::string lines = text("{:>3}  {}\n", place, layout_text(space, layout.choice));
   lines += text(
-      "     {}, {} tokens/s/GPU, {} TFLOP/s/GPU, {:.1f} % of the peak, bubble {:.1f} %, wall: {}\n",
+      "     {}, {} tokens/s/GPU, {} TFLOP/s/GPU{}, {:.1f} % of the peak, bubble {:.1f} %, "
+      "wall: {}\n",
       time_text(price.step_ms),
       rate_text(price.tokens_per_second_per_gpu),
       rate_text(price.tflops_per_gpu),
+      band.empty() ? "" : text(" ({})", band),
       price.mfu * 100,
       price.bubble * 100,
       wall_text(price.wall));
   lines += text("     exposed: {}\n", exposed_line(price));
   lines += text("     memory {}\n", memory_line(price.memory));
-  return lines;
+  return lines + unmeasured_line(trust);
+}
+
+// The best that needs nothing that is hard to set up or that nothing measured.
+std::string safe_lines(const PlanReport& report, const LayoutSpace& space) {
+  const SearchResult& search = report.search;
+  const std::string what = text("nothing on the host, no CUDA graphs, {:.0f} % of the memory free",
+                                100 * (1 - kSafeShare));
+  if (!search.best_safe) {
+    return text("\nNo safe layout ({}) is among those simulated; --safe looks for one.\n", what);
+  }
+  const PricedLayout& safe = *search.best_safe;
+  if (safe.choice == search.ranked.front().choice) {
+    return text("\nPlace 1 is also the best safe layout ({}).\n", what);
+  }
+  return text("\nThe best safe layout ({}); --safe looks for no others:\n", what) +
+         layout_lines(report, space, "", safe);
+}
+
+// How to read the lists, and what is assumed of the network.
+std::string legend(const PlanReport& report, const LayoutSpace& space) {
+  const Hardware& hardware = space.hardware();
+  std::string lines = "\n";
+  if (report.trust_of) {
+    lines += wrapped(
+        "(±a %, 9 of 10 within b %): how far the model is off in the published runs that are most "
+        "like the layout and that no number was fitted on: class of model, GPU, format, "
+        "dispatcher, "
+        "order. 'No published run has' names modes that no measurement on GPUs of this generation "
+        "holds: their prices may be off by more.",
+        0);
+  }
+  lines +=
+      wrapped(text("=: a tie with the place above it (up to {:g} %), which no price tells "
+                   "apart; of ties the simpler layout comes first, so that a list may name one "
+                   "before another that is faster by a trifle.",
+                   100 * kTie),
+              0);
+  if (hardware.nic_gbps <= 0) return lines;
+  return lines + wrapped(text("Network, as assumed: {:g} GB/s each way between machines for each "
+                              "GPU (nic_gbps), of which {:.0f} % are reached, and no congestion; "
+                              "NVLink joins {:g} GPUs.",
+                              hardware.nic_gbps,
+                              100 * hardware.nic_share,
+                              hardware.nvlink_domain),
+                         0);
 }
 
 std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
@@ -89,26 +160,12 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
     // Of other batches and formats the rate is what compares.
     const double faster =
         step.price->tokens_per_second_per_gpu / from.tokens_per_second_per_gpu - 1;
-    lines += text("{:>9}  {:>+6.1f} % tokens/s  {:>+6.1f} GB\n",
+    lines += text("{:>9}  {:>+6.1f} % tokens/s  {:>+6.1f} GiB\n",
                   time_text(step.price->step_ms),
                   faster * 100,
-                  step.more_bytes / kReportGb);
+                  in_gib(step.more_bytes));
   }
   return lines;
-}
-
-// Lines of at most 100 columns, broken between words, each behind so many spaces.
-std::string wrapped(std::string_view words, std::size_t indent) {
-  constexpr std::size_t kColumns = 100;
-  std::string lines, line;
-  for (const std::string& word : base::split(words, ' ')) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
-      lines += text("{:{}}{}\n", "", indent, line);
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return lines + text("{:{}}{}\n", "", indent, line);
 }
 
 std::string answer_of(const PlanVerdict& verdict) {
@@ -138,11 +195,11 @@ std::string front_lines(const LayoutSpace& space, const std::vector<PricedLayout
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t at = shown == front.size() ? i : i * (front.size() - 1) / (shown - 1);
     const PricedLayout& layout = front[at];
-    lines += text(
-        "  {:>9}  {:>7} GB  {}\n",
-        time_text(layout.price.step_ms),
-        text("{}{:.1f}", layout.is_counted ? "" : "~", layout.price.memory.total() / kReportGb),
-        layout_text(space, layout.choice));
+    lines +=
+        text("  {:>9}  {:>7} GiB  {}\n",
+             time_text(layout.price.step_ms),
+             text("{}{:.1f}", layout.is_counted ? "" : "~", in_gib(layout.price.memory.total())),
+             layout_text(space, layout.choice));
   }
   if (shown < front.size()) lines += text("  ({} of {} points)\n", shown, front.size());
   return lines;
@@ -165,15 +222,6 @@ std::string discard_lines(const LayoutSpace& space, const SearchResult& search) 
   return lines;
 }
 
-// "bf16", or all that were searched: "bf16, fp8".
-std::string numbers_text(const LayoutSpace& space) {
-  std::vector<std::string_view> words;
-  for (const std::optional<Number>& number : space.axes().numbers) {
-    words.push_back(word(number.value_or(number_of(space.writer().start().model))));
-  }
-  return text("{}", fmt::join(words, ", "));
-}
-
 std::string head_line(const PlanReport& report, const LayoutSpace& space) {
   const Config& start = space.writer().start();
   return text("{} on {} x {} ({}), {} sequences of {} tokens a step, {}\n",
@@ -184,6 +232,14 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
               start.train.global_batch_size,
               start.model.seq_length,
               numbers_text(space));
+}
+
+// The recipe's own layout, before anything that a search found.
+std::string own_lines(const PlanReport& report) {
+  if (!report.own) return "";
+  const SearchResult& search = report.search;
+  const Price* best = search.ranked.empty() ? nullptr : &search.ranked.front().price;
+  return to_text(*report.own, report.trust(report.own->config), best) + "\n";
 }
 
 std::string searched_text(const PlanReport& report) {
@@ -226,142 +282,63 @@ std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
   }
   lines += "What would make it fit:\n";
   for (const FitWay& way : report.ways) {
-    lines += text("  {}: {:.1f} of {:.0f} GB with {}\n",
+    lines += text("  {}: {:.1f} of {:.1f} GiB with {}\n",
                   way.change,
-                  way.layout.price.memory.total() / kReportGb,
-                  way.layout.price.memory.capacity / kReportGb,
+                  in_gib(way.layout.price.memory.total()),
+                  in_gib(way.layout.price.memory.capacity),
                   way.said);
   }
   return lines;
 }
 
-base::Json memory_parts(const MemoryPrice& memory) {
-  base::Json parts = to_json(memory);
-  for (auto& part : parts) {
-    if (part.is_number_float()) part = std::llround(part.get<double>());
-  }
-  return parts;
-}
-
-base::Json layout_json(const LayoutSpace& space, const PricedLayout& layout) {
-  base::Json json{{"keys", layout_keys(space.writer().config_of(layout.choice))}};
-  json["layout"] = layout_text(space, layout.choice);
-  json.update(to_json(layout.price));
-  json["memory_bytes"] = std::llround(layout.price.memory.total());
-  json["memory_parts_bytes"] = memory_parts(layout.price.memory);
-  return json;
-}
-
-base::Json steps_json(const std::vector<KnobStep>& steps) {
-  base::Json all = base::Json::array();
-  for (const KnobStep& step : steps) {
-    base::Json one{{"knob", step.knob}, {"from", step.from}, {"to", step.to}};
-    if (step.price) {
-      one["step_ms"] = step.price->step_ms;
-      one["tokens_per_second_per_gpu"] = step.price->tokens_per_second_per_gpu;
-    } else {
-      one["why_not"] = step.why_not;
-    }
-    if (step.memory) one["memory_bytes"] = std::llround(step.memory->total());
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
-base::Json discards_json(const LayoutSpace& space, const SearchResult& search) {
-  base::Json all = base::Json::array();
-  for (const DiscardedLayouts& heap : search.discarded) {
-    base::Json one{{"keys", base::Json::object()},
-                   {"why", heap.lack.empty() ? heap.why : heap.why + ": " + heap.lack},
-                   {"layouts", heap.layouts}};
-    if (heap.nearest) one["keys"] = layout_keys(space.writer().config_of(*heap.nearest));
-    all.push_back(std::move(one));
-  }
-  return all;
-}
-
 }  // namespace
 
-base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
-  const Config& start = space.writer().start();
-  const SearchResult& search = report.search;
-  base::Json json{{"model", report.model},
-                  {"gpu", space.hardware().name},
-                  {"gpus", derive::layout_of(start).world},
-                  {"global_batch_size", start.train.global_batch_size},
-                  {"seq_length", start.model.seq_length},
-                  {"precision", numbers_text(space)},
-                  {"fits", !search.ranked.empty()},
-                  {"shapes", search.shapes},
-                  {"fitting", search.fitting},
-                  {"offloading", search.offloading},
-                  {"priced", search.priced},
-                  {"simulated", search.simulated},
-                  {"layouts", base::Json::array()}};
-  for (std::size_t i = 0; i < std::min(report.top, search.ranked.size()); ++i) {
-    json["layouts"].push_back(layout_json(space, search.ranked[i]));
+std::string numbers_text(const LayoutSpace& space) {
+  std::vector<std::string_view> words;
+  for (const std::optional<Number>& number : space.axes().numbers) {
+    words.push_back(word(number.value_or(number_of(space.writer().start().model))));
   }
-  json["sensitivity"] = steps_json(report.steps);
-  json["pareto"] = base::Json::array();
-  for (const PricedLayout& layout : search.front) {
-    json["pareto"].push_back({{"keys", layout_keys(space.writer().config_of(layout.choice))},
-                              {"step_ms", layout.price.step_ms},
-                              {"memory_bytes", std::llround(layout.price.memory.total())},
-                              {"memory_counted", layout.is_counted}});
-  }
-  json["verdicts"] = base::Json::array();
-  for (const PlanVerdict& verdict : report.verdicts) {
-    json["verdicts"].push_back({{"question", verdict.question},
-                                {"pays", verdict.pays},
-                                {"tie", verdict.is_tie()},
-                                {"gain", verdict.gain},
-                                {"because", verdict.because}});
-  }
-  json["discarded"] = discards_json(space, search);
-  json["refusals"] = search.refusals;
-  if (search.nearest) {
-    const MemoryPrice& memory = search.nearest->price.memory;
-    json["nearest"] = {{"keys", layout_keys(space.writer().config_of(search.nearest->choice))},
-                       {"lacks_bytes", std::llround(memory.total() - memory.capacity)},
-                       {"memory_parts_bytes", memory_parts(memory)}};
-    json["would_fit"] = base::Json::array();
-    for (const FitWay& way : report.ways) {
-      json["would_fit"].push_back(
-          {{"change", way.change},
-           {"layout", way.said},
-           {"memory_bytes", std::llround(way.layout.price.memory.total())}});
-    }
-  }
-  return json;
+  return text("{}", fmt::join(words, ", "));
 }
 
 std::string to_text(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
-  std::string result = head_line(report, space);
+  std::string result = head_line(report, space) + own_lines(report);
   if (search.ranked.empty()) return result + nothing_fits(report, space);
   result += wrapped(searched_text(report), 0) + "\n";
   for (std::size_t i = 0; i < std::min(report.top, search.ranked.size()); ++i) {
-    result += layout_lines(space, i + 1, search.ranked[i]);
+    const bool is_tied = i > 0 && are_tied(search.ranked[i - 1], search.ranked[i]);
+    result +=
+        layout_lines(report, space, text("{}{}", is_tied ? "=" : "", i + 1), search.ranked[i]);
   }
+  if (!space.is_safe()) result += safe_lines(report, space);
+  result += legend(report, space);
   const Price& best = search.ranked.front().price;
-  result += "\nVerdicts, for the best:\n" + verdict_lines(report.verdicts);
-  result += "\nOne step in each knob of the best:\n" + step_lines(report.steps, best);
+  result += "\nVerdicts, for the layout on place 1:\n" + verdict_lines(report.verdicts);
+  result += "\nOne step in each knob of place 1:\n" + step_lines(report.steps, best);
   result +=
       "\nTime against memory: nothing is both faster and smaller than these (~: by formula).\n" +
       front_lines(space, search.front);
   result += "\nDiscarded, with the number of shapes:\n" + discard_lines(space, search);
+  if (report.next.empty()) return result;
+  result += "\nTo go on with it (the search is kept; --fresh searches again):\n";
+  for (const NextCommand& next : report.next) {
+    result += text("  {}\n      {}\n", next.command, next.what);
+  }
   return result;
 }
 
-base::Json explain_json(const LayoutSpace& space, const PricedLayout& layout) {
-  base::Json json = layout_json(space, layout);
-  json["overrides"] = layout_overrides(space.writer().config_of(layout.choice));
-  json["sensitivity"] = steps_json(sensitivity(space, layout.choice));
-  return json;
-}
-
-std::string explain_text(const LayoutSpace& space, const PricedLayout& layout) {
-  std::string result = layout_text(space, layout.choice) + "\n\n" + to_text(layout.price);
+std::string explain_text(const PlanReport& report,
+                         const LayoutSpace& space,
+                         const PricedLayout& layout) {
+  const Trust trust = report.trust(space.writer().config_of(layout.choice));
+  std::string result = own_lines(report) + layout_text(space, layout.choice) + "\n";
+  result += "Modes that no key names are the fastest that a search found for this shape.\n\n";
+  result += to_text(layout.price);
+  if (trust.band) result += text("error       {}\n", band_text(trust));
+  if (!trust.unmeasured.empty()) {
+    result += text("unmeasured  no published run has: {}\n", fmt::join(trust.unmeasured, ", "));
+  }
   result += "\nOne step in each knob:\n";
   result += step_lines(sensitivity(space, layout.choice), layout.price);
   result += "\nAs overrides:\n";

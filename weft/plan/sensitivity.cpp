@@ -166,7 +166,10 @@ class KnobTurner {
         if (layout.choice.number == choice_.number) found.push_back(std::move(layout));
       }
       if (!is_offloading(choice_)) continue;
-      for (PricedLayout& layout : price_offloads(space_, shape, kMuchSlower * sieved_ms_)) {
+      const OffloadLimit limit{
+          .limit_ms = kMuchSlower * sieved_ms_,
+          .most_state = choice_.host_state > 0 ? space_.axes().most_host_state : 0};
+      for (PricedLayout& layout : price_offloads(space_, shape, limit)) {
         if (layout.choice.number == choice_.number) found.push_back(std::move(layout));
       }
     }
@@ -176,7 +179,7 @@ class KnobTurner {
     for (const PricedLayout& layout : found) {
       std::size_t& count = of_chunks[layout.choice.vpp];
       if (count >= kFew) continue;
-      for (const Graphs graphs : space_.graphs_of(layout.choice.recompute)) {
+      for (const Graphs graphs : space_.graphs_of(layout.choice)) {
         modes.push_back(layout.choice);
         modes.back().graphs = graphs;
         ++count;
@@ -225,7 +228,7 @@ class KnobTurner {
       LayoutChoice other = choice_;
       other.recompute = rung;
       if (!space_.goes_with(other.order, rung)) other.order = StepOrder::Plain;
-      const std::vector<Graphs> graphs = space_.graphs_of(rung);
+      const std::vector<Graphs> graphs = space_.graphs_of(other);
       if (std::ranges::find(graphs, other.graphs) == graphs.end()) other.graphs = graphs.front();
       LayoutChoice same = other;
       same.recompute = choice_.recompute;
@@ -281,6 +284,7 @@ class KnobTurner {
 
   void turn_graphs() {
     const auto said = [&](Graphs graphs) -> std::string {
+      if (graphs == Graphs::Whole) return "full_iteration";
       if (graphs != Graphs::Scoped) return "none";
       std::string words;
       for (const config::CudaGraphScope scope : graph_scopes(config_.model)) {
@@ -288,7 +292,7 @@ class KnobTurner {
       }
       return words;
     };
-    for (const Graphs graphs : space_.graphs_of(choice_.recompute)) {
+    for (const Graphs graphs : space_.graphs_of(choice_)) {
       if (graphs == choice_.graphs) continue;
       LayoutChoice other = choice_;
       other.graphs = graphs;

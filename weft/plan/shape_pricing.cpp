@@ -39,8 +39,14 @@ class ShapePricing {
       }
     }
     price_other_state();
-    price_frugal_rungs();
+    if (outcome_.best) price_rung(space_.writer().ladder().size() - 1, outcome_.best->choice);
     return std::move(outcome_);
+  }
+
+  std::vector<PricedLayout> rungs(const LayoutChoice& from) {
+    const std::size_t last = space_.writer().ladder().size() - 1;
+    for (std::size_t rung = from.recompute + 1; rung < last; ++rung) price_rung(rung, from);
+    return std::move(outcome_.priced);
   }
 
   double least_step_ms() {
@@ -51,21 +57,21 @@ class ShapePricing {
       choice.order = order;
       choice.carrier = space_.carriers_of(shape_).back();
       choice.state = space_.axes().states.front();
-      choice.graphs = space_.graphs_of(0).front();
       choice.number = space_.axes().numbers.front();
+      choice.graphs = space_.graphs_of(choice).front();
       const double step = sieved(choice).step_ms;
       if (least == 0 || step < least) least = step;
     }
     return least;
   }
 
-  std::vector<PricedLayout> offloads(double limit_ms) {
+  std::vector<PricedLayout> offloads(const OffloadLimit& limit) {
     std::vector<PricedLayout> all;
     for (const std::optional<Number> number : space_.axes().numbers) {
       for (const StepOrder order : space_.orders_of(shape_)) {
         const std::vector<PricedLayout> of_order =
             offloads_of({.state = space_.axes().states.front(), .order = order, .number = number},
-                        limit_ms);
+                        limit);
         all.insert(all.end(), of_order.begin(), of_order.end());
       }
     }
@@ -115,7 +121,8 @@ class ShapePricing {
     const std::size_t rungs = space_.writer().ladder().size();
     for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
       if (!space_.goes_with(modes.order, choice.recompute)) continue;
-      choice.graphs = space_.graphs_of(choice.recompute).front();
+      choice.carrier = Carrier::Given;
+      choice.graphs = space_.graphs_of(choice).front();
       const MemoryPrice memory = memory_of(choice);
       if (!memory.fits()) {
         outcome_.wants_room = true;
@@ -125,6 +132,23 @@ class ShapePricing {
         choice.carrier = carrier;
         add(choice, memory);
       }
+      break;
+    }
+    price_whole_step(modes, carriers);
+  }
+
+  // A whole step that is captured keeps other things than its parts: the first rung that fits.
+  void price_whole_step(const Modes& modes, const std::vector<Carrier>& carriers) {
+    LayoutChoice choice = in_modes(modes);
+    choice.carrier = carriers.back();
+    const std::size_t rungs = space_.writer().ladder().size();
+    for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
+      if (!space_.goes_with(modes.order, choice.recompute)) continue;
+      choice.graphs = space_.graphs_of(choice).front();
+      if (choice.graphs != Graphs::Whole) return;
+      const MemoryPrice memory = memory_of(choice);
+      if (!memory.fits()) continue;
+      add(choice, memory);
       return;
     }
   }
@@ -137,17 +161,13 @@ class ShapePricing {
                 {best.carrier});
   }
 
-  // The best modes with more recomputation: slower, and smaller.
-  void price_frugal_rungs() {
-    if (!outcome_.best) return;
-    LayoutChoice choice = outcome_.best->choice;
-    const std::size_t first = choice.recompute + 1;
-    for (choice.recompute = first; choice.recompute < space_.writer().ladder().size();
-         ++choice.recompute) {
-      if (!space_.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
-      choice.graphs = space_.graphs_of(choice.recompute).front();
-      add(choice, memory_of(choice));
-    }
+  // The same modes with more recomputation.
+  void price_rung(std::size_t rung, LayoutChoice choice) {
+    if (rung <= choice.recompute) return;
+    choice.recompute = rung;
+    if (!space_.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
+    choice.graphs = space_.graphs_of(choice).front();
+    add(choice, memory_of(choice));
   }
 
   void add(const LayoutChoice& choice, const MemoryPrice& memory) {
@@ -160,9 +180,8 @@ class ShapePricing {
 
   // The least of the optimizer's state that must go for a layout to fit; none: not all of it is
   // enough, or the host has no room.
-  std::optional<MemoryPrice> with_least_state(LayoutChoice& choice) {
-    for (choice.host_state = 0; choice.host_state <= space_.axes().most_host_state;
-         ++choice.host_state) {
+  std::optional<MemoryPrice> with_least_state(LayoutChoice& choice, std::size_t most_state) {
+    for (choice.host_state = 0; choice.host_state <= most_state; ++choice.host_state) {
       const MemoryPrice memory = memory_of(choice);
       if (memory.fits()) return memory;
       if (!memory.fits_host()) return std::nullopt;
@@ -172,39 +191,41 @@ class ShapePricing {
 
   // Of a rung of recomputation: the more activations go, the less of the optimizer's state must.
   void add_offloads_of_rung(LayoutChoice choice,
-                            double limit_ms,
+                            const OffloadLimit& limit,
                             std::vector<PricedLayout>& found) {
     const std::vector<std::size_t> offloads = space_.offloads_of(choice.recompute);
     LayoutChoice most = choice;
     most.offload = offloads.back();
-    most.host_state = space_.axes().most_host_state;
+    most.host_state = limit.most_state;
     const MemoryPrice least = memory_of(most);
     if (least.total() > least.capacity) return;
     std::size_t state = kStateQuarters + 1;
     for (const std::size_t offload : offloads) {
       choice.offload = offload;
-      const std::optional<MemoryPrice> memory = with_least_state(choice);
+      const std::optional<MemoryPrice> memory = with_least_state(choice, limit.most_state);
       if (!memory || choice.host_state >= state) continue;
       state = choice.host_state;
       PricedLayout layout{.choice = choice, .price = sieved(choice)};
       layout.price.memory = *memory;
-      if (layout.price.step_ms <= limit_ms) found.push_back(std::move(layout));
+      if (layout.price.step_ms <= limit.limit_ms) found.push_back(std::move(layout));
       if (state == 0) return;
     }
   }
 
   // What goes to the host costs no compute, so that it may beat what is made again: it is tried
   // below the first rung that fits without it.
-  std::vector<PricedLayout> offloads_of(const Modes& modes, double limit_ms) {
+  std::vector<PricedLayout> offloads_of(const Modes& modes, const OffloadLimit& limit) {
     LayoutChoice choice = in_modes(modes);
     const std::vector<Carrier> carriers = space_.carriers_of(shape_);
     choice.carrier = carriers.back();
     std::vector<PricedLayout> found;
     for (; choice.recompute < space_.writer().ladder().size(); ++choice.recompute) {
       if (!space_.goes_with(modes.order, choice.recompute)) continue;
-      choice.graphs = space_.graphs_of(choice.recompute).front();
-      if (sieved(choice).step_ms > limit_ms || memory_of(choice).fits()) break;
-      add_offloads_of_rung(choice, limit_ms, found);
+      LayoutChoice offloaded = choice;
+      offloaded.offload = 1;
+      choice.graphs = space_.graphs_of(offloaded).front();
+      if (sieved(choice).step_ms > limit.limit_ms || memory_of(choice).fits()) break;
+      add_offloads_of_rung(choice, limit, found);
     }
     std::ranges::sort(found, is_faster);
     if (found.size() > kOffloadsOfOrder) found.resize(kOffloadsOfOrder);
@@ -236,14 +257,18 @@ ShapeOutcome price_shape(const LayoutSpace& space, const LayoutChoice& shape) {
   return ShapePricing(space, shape).price();
 }
 
+std::vector<PricedLayout> price_rungs(const LayoutSpace& space, const LayoutChoice& choice) {
+  return ShapePricing(space, choice).rungs(choice);
+}
+
 double least_step_ms(const LayoutSpace& space, const LayoutChoice& shape) {
   return ShapePricing(space, shape).least_step_ms();
 }
 
 std::vector<PricedLayout> price_offloads(const LayoutSpace& space,
                                          const LayoutChoice& shape,
-                                         double limit_ms) {
-  return ShapePricing(space, shape).offloads(limit_ms);
+                                         const OffloadLimit& limit) {
+  return ShapePricing(space, shape).offloads(limit);
 }
 
 PricedLayout smallest_of_shape(const LayoutSpace& space, const LayoutChoice& shape) {

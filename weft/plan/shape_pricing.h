@@ -19,16 +19,25 @@ struct ShapeOutcome {
 };
 ShapeOutcome price_shape(const LayoutSpace& space, const LayoutChoice& shape);
 
+// A layout with the rungs of recomputation after its own, but for the last, which price_shape() has
+// priced: slower, and smaller.
+std::vector<PricedLayout> price_rungs(const LayoutSpace& space, const LayoutChoice& choice);
+
 // No layout of the shape is faster, by formula, however much goes to the host: its time where
 // memory is no matter. Of the plain order and the last of the others, by the last carrier: near
 // enough to tell shapes that are worth a look.
 double least_step_ms(const LayoutSpace& space, const LayoutChoice& shape);
 
-// Its layouts with something on the host that fit, take no longer than `limit_ms` and make less
+struct OffloadLimit {
+  double limit_ms = 0;
+  std::size_t most_state = 0;  // quarters of the optimizer's state that may go to the host
+};
+
+// Its layouts with something on the host that fit, take no longer than the limit and make less
 // again than what fits without: of every order the fastest few, fastest first.
 std::vector<PricedLayout> price_offloads(const LayoutSpace& space,
                                          const LayoutChoice& shape,
-                                         double limit_ms);
+                                         const OffloadLimit& limit);
 
 // The shape with as much on the host as there is room for, in its smallest modes.
 PricedLayout smallest_of_shape(const LayoutSpace& space, const LayoutChoice& shape);

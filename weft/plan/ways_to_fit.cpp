@@ -3,6 +3,7 @@
 #include "weft/base/text.h"
 #include "weft/config/codec.h"
 #include "weft/derive/derived.h"
+#include "weft/plan/memory_text.h"
 #include "weft/plan/shape_pricing.h"
 
 namespace weft::plan {
@@ -104,9 +105,9 @@ std::optional<FitWay> with_host_memory(const PlanAsk& ask) {
   if (!way) return way;
   const double host = way->layout.price.memory.host;
   if (host <= ask.hardware.host_room()) return std::nullopt;
-  way->change = text("{:.0f} GB of host memory a GPU, with {:.0f} GB offloaded to it",
-                     host / more.hardware.host_memory_free * 1e-9,
-                     host * 1e-9);
+  way->change = text("{:.0f} GiB of host memory a GPU, with {:.0f} GiB offloaded to it",
+                     in_gib(host / more.hardware.host_memory_free),
+                     in_gib(host));
   return way;
 }
 

@@ -1,0 +1,117 @@
+// Searches that are kept in a file: for the same question alone, and never when they are damaged.
+#include "weft/cli/plan_kept.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/cli/program_support.h"
+#include "weft/base/crc32c.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace plan_kept_test {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+class PlanKept : public ::testing::Test {
+ protected:
+  PlanKept() : folder_(fs::path(::testing::TempDir()) / base::text("weft_kept_{}", ::getpid())) {
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~PlanKept() override {
+    fs::remove_all(folder_);
+    before_.empty() ? ::unsetenv("XDG_CACHE_HOME") : ::setenv("XDG_CACHE_HOME", before_.c_str(), 1);
+  }
+
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file()) all.push_back(entry.path());
+    }
+    return all;
+  }
+
+  const fs::path folder_;
+  std::string before_;
+};
+
+plan::KeptSearch with_shapes(std::int64_t shapes) {
+  plan::KeptSearch kept;
+  kept.search.shapes = shapes;
+  return kept;
+}
+
+TEST_F(PlanKept, AnswersItsOwnQuestionAlone) {
+  const KeptSearches one("one"), other("other");
+  EXPECT_FALSE(one.find());
+  one.keep(with_shapes(7));
+  ASSERT_TRUE(one.find());
+  EXPECT_EQ(one.find()->search.shapes, 7);
+  EXPECT_FALSE(other.find());
+  one.keep(with_shapes(8));
+  EXPECT_EQ(one.find()->search.shapes, 8);
+  EXPECT_EQ(files().size(), 1u) << "the last search of a question, and no partial file";
+}
+
+TEST_F(PlanKept, ADamagedFileIsIgnored) {
+  const KeptSearches one("one");
+  one.keep(with_shapes(7));
+  const fs::path file = files().at(0);
+  const std::string whole = base::read_text(file);
+  std::string damaged = whole;
+  damaged[damaged.find("\"shapes\":7") + 9] = '9';
+  for (const std::string& content : {std::string(), whole.substr(0, 40), damaged}) {
+    base::write_whole(file, content);
+    EXPECT_FALSE(one.find()) << content;
+  }
+  base::write_whole(file, whole);
+  EXPECT_TRUE(one.find());
+}
+
+TEST_F(PlanKept, FewFilesStay) {
+  for (int i = 0; i < 40; ++i) KeptSearches(std::to_string(i)).keep(with_shapes(i));
+  EXPECT_LE(files().size(), 16u);
+  EXPECT_TRUE(KeptSearches("39").find());
+}
+
+TEST_F(PlanKept, WhereNothingCanBeKeptThePlanIsWhole) {
+  base::write_whole(folder_, "a file, no folder");
+  const KeptSearches one("one");
+  one.keep(with_shapes(7));
+  EXPECT_FALSE(one.find());
+}
+
+// The commands at the end of a plan are answered by the search that was kept: what its file says is
+// what is printed.
+TEST_F(PlanKept, WhatGoesOnWithAPlanDoesNotSearchAgain) {
+  const std::string ask =
+      "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 tp=1 cp=1 mbs=1 pp=2 ep=8 etp=1 vpp=2 "
+      "--top=1 ";
+  const Outcome first = weft(ask);
+  ASSERT_EQ(first.code, 0) << first.err;
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_EQ(weft(ask).out, first.out);
+  Json kept = base::parse_json(base::read_text(files()[0]));
+  kept["search"]["verdicts"][0][0] = "Is this the kept search?";
+  kept["sum"] = base::text("{:08x}", base::crc32c(std::string_view(kept["search"].dump())));
+  base::write_whole(files()[0], kept.dump());
+  EXPECT_NE(weft(ask).out.find("Is this the kept search?"), std::string::npos);
+  EXPECT_EQ(weft(ask + "--fresh").out, first.out);
+  const std::size_t line = first.out.find("--overrides\n");
+  ASSERT_NE(line, std::string::npos) << first.out;
+  const std::size_t begin = first.out.rfind("weft plan", line) + 5;
+  const Outcome words = weft(first.out.substr(begin, line - begin) + "--overrides");
+  EXPECT_EQ(words.code, 0) << words.err;
+  EXPECT_NE(words.out.find("model.expert_model_parallel_size=8"), std::string::npos);
+  EXPECT_EQ(files().size(), 1u) << "the same question";
+}
+
+}  // namespace plan_kept_test
+}  // namespace weft::cli

@@ -1,0 +1,88 @@
+// A search that was kept is the one that was made, and answers its own question alone.
+#include "weft/plan/kept_search.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::plan {
+namespace kept_search_test {
+
+PricedLayout layout_of(const LayoutChoice& choice, double ms) {
+  PricedLayout layout{.choice = choice, .price = {}, .is_counted = true};
+  layout.price.step_ms = ms;
+  layout.price.exposed.update = 0.1;
+  layout.price.wall = Wall::Host;
+  layout.price.memory.pp_rank = 3;
+  layout.price.memory.host_capacity = 1.0 / 3;
+  return layout;
+}
+
+KeptSearch some_search() {
+  KeptSearch kept;
+  const PricedLayout best = layout_of({.tp = 2,
+                                       .ep = 8,
+                                       .carrier = Carrier::HybridEp,
+                                       .order = StepOrder::MergedDelayed,
+                                       .recompute = 1,
+                                       .graphs = Graphs::Whole,
+                                       .number = Number::Mxfp8},
+                                      1234.5678901234567);
+  kept.search.shapes = 12;
+  kept.search.ranked = {best, layout_of({.ep = 4}, 2000)};
+  kept.search.front = {best};
+  kept.search.discarded = {
+      {.why = "too large", .layouts = 7, .nearest = best.choice, .lack = "3 GiB"},
+      {.why = "no multiple", .layouts = 2}};
+  kept.search.refusals = {"rule X"};
+  kept.search.best_of_order[1] = best;
+  kept.search.best_safe = kept.search.ranked[1];
+  kept.steps = {{.knob = "tp", .from = "2", .to = "1", .price = best.price, .more_bytes = 2.5},
+                {.knob = "pp", .from = "1", .to = "2", .why_not = "no"}};
+  kept.verdicts = {{.question = "Does it?", .pays = true, .gain = 0.25, .because = "so"}};
+  kept.ways = {{.change = "more", .layout = best, .said = "tp 2"}};
+  return kept;
+}
+
+TEST(KeptSearch, ComesBackAsItWas) {
+  const base::Json written = to_json(some_search());
+  const std::optional<KeptSearch> read = kept_search(base::parse_json(written.dump()));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_json(*read), written);
+  EXPECT_EQ(read->search.ranked[0].choice, some_search().search.ranked[0].choice);
+  EXPECT_EQ(read->search.ranked[0].price.step_ms, 1234.5678901234567) << "to the last bit";
+  EXPECT_EQ(read->search.ranked[0].price.wall, Wall::Host);
+  EXPECT_FALSE(read->search.best_of_order[0]);
+  EXPECT_EQ(read->search.best_safe->choice.ep, 4);
+}
+
+TEST(KeptSearch, WhatIsNoneIsNone) {
+  for (const char* text : {"{}", "[]", R"({"shapes":"many"})", "3"}) {
+    EXPECT_FALSE(kept_search(base::parse_json(text))) << text;
+  }
+  base::Json cut = to_json(some_search());
+  cut["ranked"][0][0].erase(3);
+  EXPECT_FALSE(kept_search(cut));
+}
+
+TEST(KeptSearch, EveryPartOfTheQuestionCounts) {
+  PlanAsk ask;
+  ask.start.runtime.world_size = 16;
+  ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
+  const std::string question = question_text(ask, 10, {});
+  EXPECT_EQ(question_text(ask, 10, {}), question);
+  EXPECT_NE(question_text(ask, 11, {}), question);
+  const auto changed = [&](const auto& change) {
+    PlanAsk other = ask;
+    change(other);
+    return question_text(other, 10, {}) != question;
+  };
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.start.model.hidden_size *= 2; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.pinned.insert("model.seq_length"); }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.hardware.nic_gbps += 1; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.hardware.launch_us *= 1.0000001; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.routing.imbalance = 1.5; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.numbers = {Number::Fp8}; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.is_safe = true; }));
+}
+
+}  // namespace kept_search_test
+}  // namespace weft::plan

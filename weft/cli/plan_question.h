@@ -1,0 +1,29 @@
+// What `weft plan MODEL ...` asks: the words and options of the command line as a question of
+// layouts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "weft/cli/plan_modes.h"
+#include "weft/plan/layout_space.h"
+
+namespace weft::cli {
+
+// Each of them is simulated.
+inline constexpr std::int64_t kMostShown = 1000;
+
+struct Question {
+  std::string model;  // its name
+  std::optional<config::Config> own =
+      {};  // the run that the recipe is itself, where it has a layout
+  plan::PlanAsk ask;
+};
+
+// ConfigError for everything that is wrong with it.
+Question question_of(const PlanOptions& options);
+
+// The place in the ranking that --explain names; nullopt: it has keys, or is empty.
+std::optional<std::size_t> place_asked(const std::string& explain);
+
+}  // namespace weft::cli

@@ -1,0 +1,11 @@
+// Sizes of memory as cards and drivers tell them: in GiB, everywhere.
+#pragma once
+
+namespace weft::plan {
+
+inline constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
+inline constexpr double kMib = 1024.0 * 1024.0;
+
+inline double in_gib(double bytes) { return bytes / kGib; }
+
+}  // namespace weft::plan

@@ -1,0 +1,30 @@
+// The layout that a recipe has itself, beside those that a search finds.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "weft/base/json.h"
+#include "weft/plan/layout_space.h"
+#include "weft/plan/measured_runs.h"
+#include "weft/plan/price.h"
+
+namespace weft::plan {
+
+struct OwnLayout {
+  config::Config config;            // as the rules leave it
+  std::string layout;               // "tp 2, pp 8, vpp 4, cp 1, ep 32, etp 1, mbs 1, alltoall"
+  std::string refusal = {};         // the first rule that refuses it here; empty: it is legal
+  std::optional<Price> price = {};  // where it is legal, whether or not it fits
+};
+
+// `asked`: the recipe with its layout, on the GPUs, with the batch and in the format of the
+// question; it is priced as `weft plan --simulate` prices it.
+OwnLayout own_layout(const config::Config& asked, const LayoutSpace& space);
+
+// "Your recipe: 18966 ms, 255.8 TFLOP/s/GPU (±7 %, ...); the best below: ..., 1.70 times as fast".
+// `best`: nullptr where nothing fits.
+std::string to_text(const OwnLayout& own, const Trust& trust, const Price* best);
+base::Json to_json(const OwnLayout& own, const Trust& trust, const Price* best);
+
+}  // namespace weft::plan
