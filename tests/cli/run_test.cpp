@@ -50,7 +50,7 @@ class Run : public ::testing::Test {
         "model.hidden_size=32 model.num_attention_heads=2 model.num_query_groups=2 "
         "model.kv_channels=16 model.moe_ffn_hidden_size=16 model.moe_router_pre_softmax=true "
         "model.moe_router_norm_topk_prob=true logger.log_interval=1 train.eval_interval=0 "
-        "runtime.run_dir={} {}",
+        "runtime.run_dir={} --overwrite {}",
         kSource,
         (folder_ / "run").string(),
         more);
@@ -289,10 +289,10 @@ TEST_F(Run, MetricsThatCannotBeWrittenDoNotCostTheWeights) {
 TEST_F(Run, ASaveThatFailsIsNamedAndTheSummaryPrinted) {
   Background run(folder_, program() + words(save() + "train.train_iters=1000000"));
   run.wait_until([&] { return !contents(metrics()).empty(); });
-  fs::create_directories(saved() / "model.safetensors");
+  base::write_whole(saved().string() + ".partial", "in the way");
   run.signal(SIGINT);
   EXPECT_EQ(run.wait(), 1);
-  EXPECT_TRUE(has(run.err(), "error: checkpoint.save_hf: cannot write")) << run.err();
+  EXPECT_TRUE(has(run.err(), "error: checkpoint.save_hf: cannot make")) << run.err();
   EXPECT_FALSE(has(run.err(), "broadcast")) << run.err();
   EXPECT_TRUE(has(run.out(), "stopped after ")) << run.out();
   EXPECT_FALSE(has(run.out(), "weights   " + saved().string())) << run.out();
@@ -468,10 +468,10 @@ TEST_F(Run, ASaveThatFailsUnderMpiIsNamedAndNoRankBlamed) {
                       program(),
                       words(save() + "train.train_iters=1000000")));
   run.wait_until([&] { return !contents(metrics()).empty(); });
-  fs::create_directories(saved() / "model.safetensors");
+  base::write_whole(saved().string() + ".partial", "in the way");
   run.signal(SIGTERM);
   EXPECT_EQ(run.wait(), 1) << run.err();
-  EXPECT_TRUE(has(run.err(), "error: checkpoint.save_hf: cannot write")) << run.err();
+  EXPECT_TRUE(has(run.err(), "error: checkpoint.save_hf: cannot make")) << run.err();
   EXPECT_FALSE(has(run.err(), "broadcast")) << run.err();
 }
 

@@ -39,7 +39,7 @@ class Train : public ::testing::Test {
     return base::text(
         "train tiny dataset.path={}/recipes/corpus.txt train.train_iters=3 train.eval_interval=2 "
         "scheduler.lr_warmup_iters=1 model.num_layers=2 model.seq_length=32 logger.log_interval=1 "
-        "runtime.run_dir={}",
+        "runtime.run_dir={} --overwrite",
         kSource,
         (folder_ / run).string());
   }

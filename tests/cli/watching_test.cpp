@@ -33,7 +33,7 @@ class Watching : public ::testing::Test {
         "train tiny dataset.path={}/recipes/corpus.txt model.num_layers=1 model.seq_length=16 "
         "model.hidden_size=32 model.num_attention_heads=2 model.num_query_groups=2 "
         "model.kv_channels=16 model.moe_ffn_hidden_size=16 scheduler.lr_warmup_iters=2 "
-        "train.eval_interval=2 runtime.run_dir={} {}",
+        "train.eval_interval=2 runtime.run_dir={} --overwrite {}",
         WEFT_SOURCE_DIR,
         (folder_ / run).string(),
         more);

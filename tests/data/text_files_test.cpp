@@ -106,7 +106,7 @@ TEST_F(TextFiles, LabelsRunOneTokenFurther) {
 TEST_F(TextFiles, BytesAboveAsciiAreTokensBelow256) {
   put("1", "\xff\xfe\x80\x01\xff");
   std::vector<std::int32_t> tokens(5);
-  open()->read(Split::Train, 0, tokens);
+  open({"1"})->read(Split::Train, 0, tokens);
   EXPECT_EQ(tokens, (std::vector<std::int32_t>{255, 254, 128, 1, 255}));
 }
 
@@ -156,6 +156,28 @@ TEST_F(TextFiles, MissingOrEmptyPathIsRejected) {
                base::ConfigError);
   EXPECT_THROW(open_dataset({.kind = DataKind::Text, .path = "/dev/null"}, 4, 256, 1),
                base::ConfigError);
+}
+
+TEST_F(TextFiles, WhatIsNotUtf8IsLeftOutOfAFolderAndSaid) {
+  put("a.txt", "abcd");
+  put("b.md", "efgh");
+  put("c.txt", "i");
+  put("weights.safetensors", std::string("\x08\0\0\0", 4) + "zzzz");
+  put("latin1.txt", "\xe9t\xe9");
+  const auto dataset = open();
+  EXPECT_EQ(all_text(*dataset), "abcdefgh");
+  EXPECT_EQ(dataset->remark(), "3 files (2 .txt, 1 .md), 2 left out that are not UTF-8");
+  EXPECT_EQ(open({".txt"})->remark(), "3 files (3 .txt)") << "endings are named: all are read";
+  fs::remove(dir_ / "a.txt");
+  fs::remove(dir_ / "b.md");
+  fs::remove(dir_ / "c.txt");
+  try {
+    open();
+    FAIL();
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("2 files, none of them UTF-8"), std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace text_files_test

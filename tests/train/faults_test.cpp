@@ -42,17 +42,17 @@ class Faults : public ::testing::Test {
     const std::atomic<bool> stop{false};
     Told told;
     try {
-      told.result =
-          train({.config = judged(config_),
-                 .name = "test",
-                 .stop = &stop,
-                 .start = [](const RunStart&) {},
-                 .log =
-                     [&](const std::string& line) {
-                       told.lines += line + "\n";
-                       hear(line);
-                     },
-                 .progress = [&](const StepRecord& step) { told.steps.push_back(step); }});
+      told.result = train({.config = judged(config_),
+                           .name = "test",
+                           .stop = &stop,
+                           .start = [](const RunStart&) {},
+                           .log =
+                               [&](const std::string& line) {
+                                 told.lines += line + "\n";
+                                 hear(line);
+                               },
+                           .progress = [&](const StepRecord& step) { told.steps.push_back(step); },
+                           .overwrite = base::Overwrite::Yes});
     } catch (const base::SystemError& error) {
       told.error = error.what();
     }

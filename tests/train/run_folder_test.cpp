@@ -29,6 +29,15 @@ class RunFolders : public ::testing::Test {
     return "";
   }
 
+  std::string input_complaint() const {
+    try {
+      make_run_folder(config_, "a");
+    } catch (const base::ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
   fs::path dir_;
   config::Config config_;
 };
@@ -40,14 +49,43 @@ TEST_F(RunFolders, ASecondRunInTheSameFolderIsRefusedAndHarmsNothing) {
   EXPECT_EQ(base::read_text(dir_ / "metrics.jsonl"), "{}\n");
 }
 
-TEST_F(RunFolders, FilesOfAnEarlierRunAreReplaced) {
+TEST_F(RunFolders, FilesOfAnEarlierRunAreReplacedWithTheWordForItAlone) {
   make_run_folder(config_, "a").metrics.append("{}");
   base::write_whole(dir_ / "trace.json", "[]");
   base::write_whole(dir_ / "notes.txt", "mine");
-  make_run_folder(config_, "a");
+  const std::string refused = input_complaint();
+  EXPECT_NE(refused.find("has metrics.jsonl of another run"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("--overwrite"), std::string::npos) << refused;
+  EXPECT_EQ(base::read_text(dir_ / "metrics.jsonl"), "{}\n");
+  EXPECT_TRUE(fs::exists(dir_ / "trace.json"));
+  make_run_folder(config_, "a", 0, base::Overwrite::Yes);
   EXPECT_EQ(base::read_text(dir_ / "metrics.jsonl"), "");
   EXPECT_FALSE(fs::exists(dir_ / "trace.json"));
   EXPECT_TRUE(fs::exists(dir_ / "notes.txt"));
+  EXPECT_EQ(input_complaint(), "") << "metrics without a line are nothing to lose";
+}
+
+// A file called config.yaml in a folder that is no run's may be anybody's.
+TEST_F(RunFolders, AConfigWithoutMetricsIsNotReplaced) {
+  base::write_whole(dir_ / "config.yaml", "mine: true\n");
+  EXPECT_NE(input_complaint().find("has config.yaml"), std::string::npos) << input_complaint();
+  EXPECT_EQ(base::read_text(dir_ / "config.yaml"), "mine: true\n");
+  EXPECT_FALSE(fs::exists(dir_ / "metrics.jsonl")) << "nothing is left behind";
+}
+
+// A job that was killed before its first checkpoint is started again by the same words.
+TEST_F(RunFolders, AJobThatIsStartedAgainKeepsTheMetricsOfTheAttemptBefore) {
+  config_.checkpoint.save = config_.checkpoint.load = (dir_ / "saved").string();
+  make_run_folder(config_, "a").metrics.append("{\"iteration\":1}");
+  make_run_folder(config_, "a").metrics.append("{\"iteration\":1,\"again\":1}");
+  make_run_folder(config_, "a");
+  EXPECT_EQ(base::read_text(dir_ / "metrics.jsonl"), "");
+  EXPECT_EQ(base::read_text(dir_ / "metrics.1.jsonl"), "{\"iteration\":1}\n");
+  EXPECT_EQ(base::read_text(dir_ / "metrics.2.jsonl"), "{\"iteration\":1,\"again\":1}\n");
+  config_.checkpoint.save = config_.checkpoint.load = (dir_ / "other").string();
+  make_run_folder(config_, "a").metrics.append("{}");
+  config_.checkpoint.save = config_.checkpoint.load = (dir_ / "third").string();
+  EXPECT_NE(input_complaint(), "") << "another job";
 }
 
 TEST_F(RunFolders, AFolderWithTheNameOfAFileStaysAndIsToldOf) {

@@ -8,6 +8,7 @@
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_files.h"
 #include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/optimizer_state.h"
 #include "weft/checkpoint/shard.h"
@@ -220,10 +221,10 @@ void require_weights(const StoredCheckpoint& from,
 void convert_to_huggingface(const StoredCheckpoint& from,
                             WeightsFrom source,
                             const HuggingFaceConfig& config,
-                            const fs::path& out,
+                            const Target& out,
                             const Written& written) {
   StretchReader reader(from, source, config.model);
-  NewFolder folder(out);
+  NewFolder folder(out.path, out.overwrite, is_of_the_model);
   const std::uint64_t size = config.model.params_dtype == config::Precision::Fp32 ? 4 : 2;
   std::uint64_t done = 0;
   write_huggingface(folder.path(),
@@ -232,14 +233,15 @@ void convert_to_huggingface(const StoredCheckpoint& from,
                       reader.fetch(parameter, begin, values);
                       written(done += values.size() * size);
                     });
+  if (!out.text_from.empty()) copy_text_files(out.text_from, folder.path());
   folder.finish();
 }
 
 Manifest convert_to_checkpoint(const HuggingFaceModel& from,
                                const std::string& config,
-                               const fs::path& out,
+                               const Target& out,
                                const Written& written) {
-  NewFolder folder(out);
+  NewFolder folder(out.path, out.overwrite, is_of_checkpoints);
   const fs::path step = make_step_folder(folder.path(), 0);
   Manifest manifest;
   manifest.config = config;

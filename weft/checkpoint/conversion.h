@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "weft/base/overwrite.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/checkpoint/manifest.h"
 
@@ -30,21 +31,33 @@ void require_weights(const StoredCheckpoint& from,
                      const config::ModelConfig& model,
                      WeightsFrom source);
 
-// Makes the folder `out` (config.json, model.safetensors) under another name, and renames it when
-// it is whole. `config` says the family and what the model is; its params_dtype is what is
-// written. ConfigError where `out` is there already.
+// What a conversion makes: the folder `path`, under another name that changes when it is whole.
+// ConfigError where it is there already and may not be replaced.
+struct Target {
+  Target(const std::filesystem::path& the_path,
+         base::Overwrite may_replace = base::Overwrite::No,
+         std::filesystem::path the_text_from = {})
+      : path(the_path), overwrite(may_replace), text_from(std::move(the_text_from)) {}
+
+  std::filesystem::path path;
+  base::Overwrite overwrite;
+  std::filesystem::path text_from;  // a folder whose tokenizer is copied; empty: none
+};
+
+// config.json and weights. `config` says the family and what the model is; its params_dtype is what
+// is written.
 void convert_to_huggingface(const StoredCheckpoint& from,
                             WeightsFrom source,
                             const HuggingFaceConfig& config,
-                            const std::filesystem::path& out,
+                            const Target& out,
                             const Written& written);
 
-// Makes the folder `out`, as checkpoint.save does: one checkpoint of step 0 that has weights and
-// nothing else. `config` is the YAML that its manifest has. Weights are bf16 where the folder's
-// are, all of them, and fp32 otherwise. Returns the manifest.
+// A folder as checkpoint.save makes it: one checkpoint of step 0 that has weights and nothing else.
+// `config` is the YAML that its manifest has. Weights are bf16 where the folder's are, all of them,
+// and fp32 otherwise. Returns the manifest.
 Manifest convert_to_checkpoint(const HuggingFaceModel& from,
                                const std::string& config,
-                               const std::filesystem::path& out,
+                               const Target& out,
                                const Written& written);
 
 }  // namespace weft::checkpoint

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "weft/base/error.h"
+#include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_files.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -33,15 +35,48 @@ std::vector<NewTensor> new_tensors(const HuggingFaceConfig& config,
   return tensors;
 }
 
+std::uint64_t new_bytes_of(const NewTensor& tensor) {
+  std::uint64_t bytes = element_bytes(tensor.dtype);
+  for (const std::int64_t dim : tensor.shape) bytes *= static_cast<std::uint64_t>(dim);
+  return bytes;
+}
+
+// The tensor behind the last of each file: a file takes tensors until the next one is too much.
+std::vector<std::size_t> file_ends(const std::vector<NewTensor>& tensors, std::uint64_t most) {
+  std::vector<std::size_t> ends;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (bytes > 0 && bytes + new_bytes_of(tensors[i]) > most) {
+      ends.push_back(i);
+      bytes = 0;
+    }
+    bytes += new_bytes_of(tensors[i]);
+  }
+  ends.push_back(tensors.size());
+  return ends;
+}
+
+// Which file each tensor is in, as Transformers reads it.
+std::string index_text(const std::vector<NewTensor>& tensors,
+                       const std::vector<std::size_t>& ends) {
+  std::uint64_t bytes = 0;
+  base::Json files = base::Json::object();
+  for (std::size_t i = 0, file = 0; i < tensors.size(); ++i) {
+    if (i == ends[file]) ++file;
+    files[tensors[i].name] = weights_file_name(file, ends.size());
+    bytes += new_bytes_of(tensors[i]);
+  }
+  return base::Json{{"metadata", {{"total_size", bytes}}}, {"weight_map", files}}.dump(2) + "\n";
+}
+
 }  // namespace
 
 std::uint64_t huggingface_bytes(const HuggingFaceConfig& config) {
-  const std::vector<HuggingFaceTensor> rows =
-      huggingface_tensors(config.model, config.family, ExpertNames::Separate);
-  const std::vector<NewTensor> tensors = new_tensors(config, rows);
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    bytes += static_cast<std::uint64_t>(rows[i].elements()) * element_bytes(tensors[i].dtype);
+  for (const NewTensor& tensor :
+       new_tensors(config,
+                   huggingface_tensors(config.model, config.family, ExpertNames::Separate))) {
+    bytes += new_bytes_of(tensor);
   }
   return bytes;
 }
@@ -68,7 +103,8 @@ std::string HuggingFaceModel::remark() const {
 
 void write_huggingface(const fs::path& folder,
                        const HuggingFaceConfig& config,
-                       const Fetch& fetch) {
+                       const Fetch& fetch,
+                       std::uint64_t most_file_bytes) {
   const std::string config_text = huggingface_config_text(config);
   const std::vector<HuggingFaceTensor> rows =
       huggingface_tensors(config.model, config.family, ExpertNames::Separate);
@@ -81,18 +117,24 @@ void write_huggingface(const fs::path& folder,
   std::vector<float> values;
   std::vector<std::uint16_t> narrow;
   auto row = rows.begin();
-  write_safetensors(
-      folder / "model.safetensors",
-      tensors,
-      [&](const NewTensor& tensor, const base::Append& append) {
-        const std::int64_t elements = row->elements();
-        for (std::int64_t at = 0; at < elements; at += kFetchElements) {
-          values.resize(static_cast<std::size_t>(std::min(kFetchElements, elements - at)));
-          fetch(row->parameter, row->begin + at, values);
-          append(stored(values, tensor.dtype, narrow));
-        }
-        ++row;
-      });
+  const std::vector<std::size_t> ends = file_ends(tensors, most_file_bytes);
+  std::size_t begin = 0;
+  for (std::size_t file = 0; file < ends.size(); ++file) {
+    write_safetensors(
+        folder / weights_file_name(file, ends.size()),
+        std::span(tensors).subspan(begin, ends[file] - begin),
+        [&](const NewTensor& tensor, const base::Append& append) {
+          const std::int64_t elements = row->elements();
+          for (std::int64_t at = 0; at < elements; at += kFetchElements) {
+            values.resize(static_cast<std::size_t>(std::min(kFetchElements, elements - at)));
+            fetch(row->parameter, row->begin + at, values);
+            append(stored(values, tensor.dtype, narrow));
+          }
+          ++row;
+        });
+    begin = ends[file];
+  }
+  if (ends.size() > 1) base::write_whole(folder / kWeightsIndexName, index_text(tensors, ends));
   base::write_whole(folder / "config.json", config_text);
 }
 

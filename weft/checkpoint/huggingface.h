@@ -50,11 +50,15 @@ using Fetch =
 // What model.safetensors of that model takes on the disk, its header left out.
 std::uint64_t huggingface_bytes(const HuggingFaceConfig& config);
 
-// Writes model.safetensors (in params_dtype) and then config.json, each whole or not at all, and
-// makes the folder where there is none. `fetch` is called in the order of the tensors, for pieces
-// of bounded size.
+inline constexpr std::uint64_t kMostFileBytes = 5'000'000'000;  // as Transformers cuts them
+
+// Writes the weights (in params_dtype) and then config.json, each file whole or not at all, and
+// makes the folder where there is none. One file model.safetensors, or where that would be larger
+// than `most_file_bytes` several with their index. `fetch` is called in the order of the tensors,
+// for pieces of bounded size.
 void write_huggingface(const std::filesystem::path& folder,
                        const HuggingFaceConfig& config,
-                       const Fetch& fetch);
+                       const Fetch& fetch,
+                       std::uint64_t most_file_bytes = kMostFileBytes);
 
 }  // namespace weft::checkpoint

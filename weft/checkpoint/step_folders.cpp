@@ -174,6 +174,10 @@ Found last_after(const fs::path& load, std::int64_t tracked) {
 
 fs::path step_folder(const fs::path& save, std::int64_t step) { return save / folder_name(step); }
 
+bool is_of_checkpoints(std::string_view name) {
+  return name.starts_with(kStepFront) || name == kTrackerName;
+}
+
 bool is_whole(const fs::path& step_folder) { return is_present(step_folder / kManifestName); }
 
 std::uint64_t bytes_in(const fs::path& step_folder) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/descriptor.h"
@@ -17,6 +18,9 @@ namespace weft::checkpoint {
 inline constexpr const char* kTrackerName = "latest_checkpointed_iteration.txt";
 
 std::filesystem::path step_folder(const std::filesystem::path& save, std::int64_t step);
+
+// Whether a name in the folder of a run's checkpoints is a step's or the tracker's.
+bool is_of_checkpoints(std::string_view name);
 
 bool is_whole(const std::filesystem::path& step_folder);
 

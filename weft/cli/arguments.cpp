@@ -17,6 +17,13 @@ void add_format(CLI::App& command, Format& format) {
       "print one JSON object and nothing else on standard output");
 }
 
+void add_overwrite(CLI::App& command, base::Overwrite& overwrite, const std::string& meaning) {
+  command.add_flag_callback(
+      "--overwrite",
+      [&overwrite] { overwrite = base::Overwrite::Yes; },
+      meaning);
+}
+
 // CLI11 leaves what it does not know to the words, in order.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example) {
   command.allow_extras();

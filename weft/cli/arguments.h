@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/overwrite.h"
 #include "weft/cli/output.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
@@ -16,6 +17,14 @@ namespace weft::cli {
 
 // --json
 void add_format(CLI::App& command, Format& format);
+
+// What the pictures of Weft have near their begin, and others do not.
+inline constexpr const char* kPictureMark = "<rect class=\"paper\"";
+
+// --overwrite, without which no command replaces what it did not write itself.
+void add_overwrite(CLI::App& command,
+                   base::Overwrite& overwrite,
+                   const std::string& meaning = "replace a file that is there already");
 
 struct RunArguments {
   // Everything that is not an option of the command itself, in the order typed; words/words.h

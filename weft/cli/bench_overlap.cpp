@@ -28,6 +28,7 @@ struct OverlapOptions {
   std::optional<int> rounds;
   std::vector<double> shares;
   std::string svg, costs, schedule;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 // The bars of dp, tp, pp and cp are single percents of a step, by its best round: that takes more.
@@ -172,7 +173,10 @@ int run_overlap(const OverlapOptions& options) {
   const config::Config& config = orders.front().config;
   if (launcher_rank() == 0) {
     for (const std::string& file : {options.svg, options.costs}) {
-      if (!file.empty()) base::require_writable(file);
+      if (!file.empty())
+        base::require_result(file,
+                             options.overwrite,
+                             file == options.svg ? kPictureMark : "\"costs\"");
     }
   }
   if (launcher_rank() == 0) warn(run, orders, options.kind);
@@ -268,6 +272,7 @@ void add_bench_overlap(CLI::App& bench, Action& chosen) {
                    "folder of schedule files, as `weft schedule --improve --write` leaves: one "
                    "order more, beside those of the bench")
       ->check(CLI::ExistingDirectory);
+  add_overwrite(*overlap, options->overwrite);
   overlap->add_option("--svg", options->svg, "file for a picture of the timelines");
   overlap->add_option("--costs",
                       options->costs,

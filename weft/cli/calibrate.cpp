@@ -32,6 +32,7 @@ struct CalibrateOptions {
   bool add = false;
   std::int64_t steps = 10;
   HardwareOptions hardware;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 void require_plain(const config::Config& config) {
@@ -98,8 +99,9 @@ int run_calibrate(const CalibrateOptions& options) {
   print_findings(run);
   const config::Config asked = with_start(run, run.config);
   require_plain(asked);
-  base::require_writable(options.out);
-  const HardwareOptions& wanted = options.hardware;
+  base::require_result(options.out, options.overwrite, "weft calibration");
+  HardwareOptions wanted = options.hardware;
+  wanted.overwrite = options.overwrite;
   plan::TellsRest rest;
   if (wanted.is_wanted()) rest = tells_rest(wanted, rules::judge(asked).config);
   plan::Calibration known;
@@ -171,6 +173,7 @@ void add_calibrate(CLI::App& program, Action& chosen) {
                     options->run,
                     "weft calibrate overlap_bench --out=here.json\n"
                     "Example: weft calibrate overlap_bench --hardware=here.yaml");
+  add_overwrite(*command, options->overwrite);
   command->add_option("--out", options->out, "file for the calibration")->capture_default_str();
   command->add_flag("--add",
                     options->add,

@@ -118,7 +118,7 @@ plan::TellsRest tells_rest(const HardwareOptions& options, const config::Config&
                fmt::join(plan::known_hardware(hardware_folder()), ", ")));
     }
   }
-  base::require_writable(options.file);
+  base::require_result(options.file, options.overwrite, "by `weft calibrate --hardware`");
   return rest;
 }
 

@@ -15,6 +15,7 @@ struct HardwareOptions {
   std::string file;                // empty: none is wanted
   std::string like;                // a known GPU or a file; empty: the one of this card
   std::vector<std::string> given;  // "nic_gbps=25"
+  base::Overwrite overwrite = base::Overwrite::No;  // the file
 
   bool is_wanted() const { return !file.empty(); }
 };

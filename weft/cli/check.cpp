@@ -15,6 +15,7 @@
 #include "weft/cli/start_model.h"
 #include "weft/derive/derived.h"
 #include "weft/rules/rule_pages.h"
+#include "weft/train/places.h"
 #include "weft/train/preparation.h"
 
 namespace weft::cli {
@@ -26,10 +27,11 @@ struct CheckOptions {
   MemoryWish memory = MemoryWish::None;
   std::string explain;
   bool markdown = false;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 // What the run reads and writes, as `weft train` would find it.
-void look_at_files(rules::Verdict& verdict) {
+void look_at_files(rules::Verdict& verdict, base::Overwrite overwrite) {
   const auto finding = [](const std::string& message) {
     return config::Finding{.id = "W71",
                            .key = {},
@@ -39,7 +41,11 @@ void look_at_files(rules::Verdict& verdict) {
                            .fix = {}};
   };
   try {
-    train::prepare(verdict.config);
+    const train::Preparation ready = train::prepare(verdict.config);
+    for (const std::string& complaint :
+         train::place_complaints(verdict.config, ready.resumed, overwrite)) {
+      verdict.warnings.push_back(finding(complaint));
+    }
   } catch (const base::ConfigError& error) {
     for (const std::string& complaint : error.complaints()) {
       verdict.errors.push_back(finding(complaint));
@@ -100,15 +106,17 @@ CheckReport check(const CheckOptions& options) {
   words::Resolution run;
   try {
     run = resolve_for_check(options.run);
-    run.config = with_start(run, run.config);
+    StartedRun begun = started(run, run.config);
+    run.config = std::move(begun.config);
+    run.automatic.insert(run.automatic.end(), begun.automatic.begin(), begun.automatic.end());
   } catch (const base::ConfigError& error) {
     return unreadable(error);
   }
   CheckReport report;
-  report.recipe = run.recipe;
+  report.recipe = name_of_run(run, run.config);
   report.wish = options.wish;
   report.verdict = judged(run);
-  if (report.verdict.legal()) look_at_files(report.verdict);
+  if (report.verdict.legal()) look_at_files(report.verdict, options.overwrite);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
   judge_memory(run.config, options.memory, report);
@@ -178,6 +186,7 @@ void add_check(CLI::App& program, Action& chosen) {
       "Exit code: 0 where the run is legal, whether or not this build or this machine runs it; 1 "
       "where it does not fit the GPU that hardware.* names, as of weft memory; 2 where it is not "
       "legal.");
+  add_overwrite(*command, options->overwrite, "judge as `weft train --overwrite` would run it");
   command->add_flag_callback(
       "--schedule",
       [options = options.get()] { options->wish = ScheduleWish::Verify; },

@@ -12,6 +12,7 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/start_model.h"
 #include "weft/config/dump.h"
+#include "weft/train/continuing.h"
 #include "weft/train/weights.h"
 #include "weft/words/recipe.h"
 
@@ -25,6 +26,7 @@ using checkpoint::WeightsFrom;
 struct ConvertOptions {
   std::string folder, to_hf, to_weft, dtype, like;
   Format format = Format::Text;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 // What was made, for people and programs.
@@ -80,9 +82,11 @@ Converted to_huggingface(const ConvertOptions& options) {
   require_weights(from, model, source);
   const std::uint64_t bytes = checkpoint::huggingface_bytes(written);
   ByteMeter meter(bytes);
-  convert_to_huggingface(from, source, written, options.to_hf, [&](std::uint64_t done) {
-    meter.at(done);
-  });
+  convert_to_huggingface(from,
+                         source,
+                         written,
+                         {options.to_hf, options.overwrite, options.like},
+                         [&](std::uint64_t done) { meter.at(done); });
   return {.from = from.folder.string(),
           .to = options.to_hf,
           .family = std::string(word(written.family)),
@@ -98,12 +102,13 @@ Converted to_checkpoint(const ConvertOptions& options) {
   }
   const checkpoint::HuggingFaceModel from(options.folder);
   warn_of_weights(from);
+  // What `weft train checkpoint.load=OUT` runs where nothing else is said.
   config::Config config;
   config.model = from.config();
-  // No run has trained it: a sequence is none that would need more positions than there are.
-  config.model.seq_length =
-      std::min(config.model.seq_length,
-               config.model.max_position_embeddings.value_or(config.model.seq_length));
+  train::set_continuing(
+      from.config(),
+      [](std::string_view) { return false; },
+      config);
   const bool is_narrow = from.holds_only(checkpoint::FileDtype::BF16);
   config.model.params_dtype = is_narrow ? config::Precision::Bf16 : config::Precision::Fp32;
   const std::int64_t numbers = numbers_of(from.parameters());
@@ -112,7 +117,7 @@ Converted to_checkpoint(const ConvertOptions& options) {
   const checkpoint::Manifest manifest =
       convert_to_checkpoint(from,
                             config::to_yaml(config),
-                            options.to_weft,
+                            {options.to_weft, options.overwrite},
                             [&](std::uint64_t done) { meter.at(done); });
   return {.from = options.folder,
           .to = options.to_weft,
@@ -141,8 +146,8 @@ void show(const Converted& converted, const ConvertOptions& options) {
                   base::human_bytes(static_cast<double>(converted.bytes))));
   print_text(
       options.to_hf.empty()
-          ? text("Begin with it: weft train RECIPE checkpoint.load={} "
-                 "checkpoint.finetune=true\n",
+          ? text("Begin with it: weft train checkpoint.load={} checkpoint.finetune=true "
+                 "dataset.path=PREFIX (token ids, as weft data import makes them)\n",
                  converted.to)
           : text("Begin with it: weft train checkpoint.pretrained_checkpoint={}\n", converted.to));
 }
@@ -189,12 +194,16 @@ void add_checkpoint_convert(CLI::App& checkpoint, Action& chosen) {
       ->add_option("--like",
                    options->like,
                    "with --to-hf: keep what config.json of this folder says beside the model: ids "
-                   "of first and last tokens, positions, the balancing loss, use_cache")
+                   "of first and last tokens, positions, the balancing loss, use_cache; and copy "
+                   "its tokenizer")
       ->type_name("HF_DIR");
+  add_overwrite(*command,
+                options->overwrite,
+                "replace the model or the checkpoints that OUT holds");
   add_format(*command, options->format);
   command->footer(
       "OUT is made under another name and renamed when it is whole; what is there already is not "
-      "replaced.\n"
+      "replaced without --overwrite, and then only what belongs to a model or a checkpoint.\n"
       "Examples: weft checkpoint convert checkpoints --to-hf=model\n"
       "          weft checkpoint convert model --to-weft=checkpoints");
   on_chosen(*command, chosen, std::move(options), run_convert);

@@ -21,6 +21,7 @@ namespace {
 struct MemoryOptions {
   RunArguments run;
   std::string svg;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 void write_picture(const MemoryReport& report,
@@ -33,7 +34,7 @@ void write_picture(const MemoryReport& report,
 int run_memory(const MemoryOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
-  if (!options.svg.empty()) base::require_writable(options.svg);
+  if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
   const config::Config asked = with_start(run, run.config);
   const rules::Verdict verdict = rules::validate_schedule(asked);
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
@@ -69,6 +70,7 @@ void add_memory(CLI::App& program, Action& chosen) {
                   "named; 1 where it does not fit it, or the memory of its machine "
                   "(hardware.host_memory_gb); 2 where it is not legal. Of a GPU's memory a part is "
                   "left for CUDA and its libraries: 5 GB, of Blackwell 8.");
+  add_overwrite(*command, options->overwrite);
   command->add_option("--svg", options->svg, "file for a picture of the memory over the step")
       ->type_name("FILE");
   on_chosen(*command, chosen, std::move(options), run_memory);

@@ -19,6 +19,7 @@ struct PerfOptions {
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::string> against, out;
   bool list_flags = false;
+  base::Overwrite overwrite = base::Overwrite::No;  // the file of --save_config_filepath
 };
 
 // Losses are held against a stored run by hand: these flags of the harness are accepted and said to
@@ -93,6 +94,7 @@ int run_perf(const PerfOptions& options) {
        .save_config = chosen.save_config_filepath.empty()
                           ? std::nullopt
                           : std::optional<std::filesystem::path>(chosen.save_config_filepath),
+       .overwrite = options.overwrite,
        .mode = chosen.dryrun ? PerfMode::DryRun : PerfMode::Measure,
        .format = options.run.format});
 }
@@ -124,6 +126,7 @@ void add_perf(CLI::App& program, Action& chosen) {
                     "weft perf tiny --max_steps 10 --vary "
                     "comm_overlap.overlap_moe_expert_parallel_comm=false,true");
   add_sweep(*command, *options);
+  add_overwrite(*command, options->overwrite, "replace the file of --save_config_filepath");
   command->add_option(
       "--against",
       options->against,

@@ -190,7 +190,10 @@ int run_session(const PerfSession& session) {
                              .steps = steps,
                              .twin = session.twin});
   if (stored) require_partner(plan, *stored);
-  if (session.save_config) base::write_whole(*session.save_config, runs_text(plan));
+  if (session.save_config) {
+    base::require_free(*session.save_config, session.overwrite);
+    base::write_whole(*session.save_config, runs_text(plan));
+  }
   ProgressLine line;
   announce(plan, this_machine(), line);
   if (session.mode == PerfMode::DryRun) {

@@ -26,6 +26,7 @@ struct PerfSession {
   Thresholds thresholds;
   std::optional<std::filesystem::path> out;          // none: perf/<name>-<time>
   std::optional<std::filesystem::path> save_config;  // file for the config that runs
+  base::Overwrite overwrite = base::Overwrite::No;   // that file
   PerfMode mode = PerfMode::Measure;
   Format format = Format::Text;
 };

@@ -65,6 +65,7 @@ void add_plan(CLI::App& program, Action& chosen) {
       command->add_flag("--simulate", options->simulate, "price one run and simulate its schedule");
   simulate->excludes(validate)->excludes(write);
   for (CLI::Option* option : of_search) option->excludes(validate)->excludes(simulate);
+  add_overwrite(*command, options->overwrite);
   command->add_option("--trace", options->trace, "file for the time line of the simulated step")
       ->type_name("FILE")
       ->needs(simulate);

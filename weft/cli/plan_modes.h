@@ -33,6 +33,7 @@ struct PlanOptions {
   std::string write;                    // folder for fitted hardware files, or file for a recipe
   bool simulate = false;
   std::string trace;  // file for the time line
+  base::Overwrite overwrite = base::Overwrite::No;
   std::string imbalance = "balanced";
 };
 

@@ -143,7 +143,7 @@ void write_recipe(const PlanOptions& options,
 int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) {
   const SearchOptions& search = options.search;
   const Question question = question_of(options);
-  if (!options.write.empty()) base::require_writable(options.write);
+  if (!options.write.empty()) base::require_result(options.write, options.overwrite);
   const plan::LayoutSpace space(question.ask);
   const std::size_t place = place_asked(search.explain).value_or(1);
   const std::size_t top = std::max(static_cast<std::size_t>(search.top), place);

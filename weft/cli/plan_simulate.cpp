@@ -97,7 +97,9 @@ constexpr std::string_view kLeftOut =
 int plan_simulate(const PlanOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
-  if (!options.trace.empty()) base::require_writable(options.trace);
+  if (!options.trace.empty()) {
+    base::require_result(options.trace, options.overwrite, "weftSimulated");
+  }
   config::Config asked = with_start(run, run.config);
   const plan::Hardware hardware = chosen_hardware(options.gpu, rules::judge(asked).config.hardware);
   const plan::Routing routing = asked_routing(options.imbalance, asked.model);

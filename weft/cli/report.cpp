@@ -1,6 +1,7 @@
 // weft report: where the time and the memory of a run went, and what to try next.
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/overwrite.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
@@ -17,6 +18,7 @@ namespace {
 struct ReportOptions {
   std::string path, html, calibration;
   Format format = Format::Text;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 plan::Calibration calibration_in(const std::string& file) {
@@ -31,7 +33,9 @@ plan::Calibration calibration_in(const std::string& file) {
 constexpr std::uint64_t kShown = 8u << 20;
 
 int run_report(const ReportOptions& options) {
-  if (!options.html.empty()) base::require_writable(options.html);
+  if (!options.html.empty()) {
+    base::require_result(options.html, options.overwrite, "<title>weft report");
+  }
   ProgressLine line;
   const auto show = [&](const std::string& file, std::uint64_t read, std::uint64_t all) {
     if (all < kShown) return;
@@ -71,6 +75,7 @@ void add_report(CLI::App& program, Action& chosen) {
           "PyTorch's profiler")
       ->type_name("RUN|TRACE")
       ->required();
+  add_overwrite(*command, options->overwrite);
   command->add_option("--html", options->html, "file for the same as one page with a timeline")
       ->type_name("FILE");
   command

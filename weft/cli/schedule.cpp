@@ -43,6 +43,7 @@ struct ScheduleOptions {
   bool improve = false;
   int tries = 400;
   double memory_limit_mb = 0;  // 0: none was given
+  base::Overwrite overwrite = base::Overwrite::No;
 };
 
 sim::CostTable parse_cost_file(const std::string& file) {
@@ -221,7 +222,10 @@ int run_schedule(const ScheduleOptions& options) {
   const std::optional<PictureWindow> asked = asked_window(options);
   const words::Resolution run = resolve(options.run);
   print_findings(run);
-  if (!options.svg.empty()) base::require_writable(options.svg);
+  if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
+  if (!options.write.empty()) {
+    base::require_free(schedule::file_of(options.write, 0), options.overwrite);
+  }
   const config::Config asked_for = with_start(run, run.config);
   const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
@@ -290,6 +294,9 @@ void add_file_options(CLI::App& command, ScheduleOptions& options) {
   text->excludes(command.add_option("--write",
                                     options.write,
                                     "folder for the schedules: rank0.txt, rank1.txt, ..."));
+  add_overwrite(command,
+                options.overwrite,
+                "replace a picture or schedules that are there already");
   command.add_option("--read", options.read, "folder of schedules to look at instead");
   CLI::Option* svg =
       command.add_option("--svg", options.svg, "file for a picture of the simulated step");

@@ -56,6 +56,21 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
   return lines;
 }
 
+// A line a section of keys.
+std::vector<std::string> continuing_lines(const std::vector<config::Finding>& automatic) {
+  std::vector<std::string> lines;
+  std::string section;
+  for (const config::Finding& set : automatic) {
+    const std::string of = set.key.substr(0, set.key.find('.'));
+    if (lines.empty()) lines.push_back("defaults  of a run that continues a model, not said here:");
+    if (of != section) lines.push_back("         ");
+    section = of;
+    const bool is_text = set.to.is_string();
+    lines.back() += text(" {}={}", set.key, is_text ? set.to.get<std::string>() : set.to.dump());
+  }
+  return lines;
+}
+
 namespace {
 
 std::string data_name(const config::DatasetConfig& dataset) {
@@ -73,10 +88,11 @@ std::vector<std::string> start_lines(const config::Config& config, const train::
     const auto samples = static_cast<double>(config.train.train_iters) *
                          static_cast<double>(config.train.global_batch_size);
     data = text(
-        "data      {} ({}): {}, {} for training, {} held out{}; {} {} {:.2f} "
+        "data      {} ({}): {}{}, {} for training, {} held out{}; {} {} {:.2f} "
         "epochs",
         data_name(config.dataset),
         config::word(config.dataset.kind),
+        start.data_remark.empty() ? "" : start.data_remark + ": ",
         counted(static_cast<std::int64_t>(*start.tokens), "token"),
         counted(static_cast<std::int64_t>(start.train_samples), "sample"),
         start.eval_samples,
@@ -109,6 +125,13 @@ std::vector<std::string> opening_warnings(const config::Config& config) {
              "returns to it {} as if its peers had sent it; shapes, memory and bytes are those of "
              "a run, losses and what it learns are not",
              emulated ? "over emulated links" : "from host memory"));
+  }
+  const std::string& start = config.checkpoint.pretrained_checkpoint;
+  if (!start.empty() && config.dataset.kind == config::DataKind::Mock) {
+    warnings.push_back(
+        text("the weights of '{}' are trained on mock tokens, which are noise: name data with "
+             "dataset.path (`weft data import` makes token ids of text)",
+             start));
   }
   const std::int64_t threads = derive::layout_of(config).world * config.runtime.threads_per_rank;
   const auto cores = static_cast<std::int64_t>(base::usable_cores().size());

@@ -21,6 +21,9 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Opening opening);
 
+// What was set because the run continues a model, in at most five lines.
+std::vector<std::string> continuing_lines(const std::vector<config::Finding>& automatic);
+
 // Data, epochs and the run folder, which are known when the run begins.
 std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start);
 

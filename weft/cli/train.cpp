@@ -34,15 +34,8 @@ namespace {
 struct TrainOptions {
   RunArguments run;
   Opening opening = Opening::Short;
+  base::Overwrite overwrite = base::Overwrite::No;
 };
-
-// A model that comes from a folder has the folder's name.
-std::string name_of(const words::Resolution& run, const config::Config& config) {
-  const std::filesystem::path start(config.checkpoint.pretrained_checkpoint);
-  if (start.empty()) return run.recipe.empty() ? "defaults" : run.recipe;
-  const std::filesystem::path whole = std::filesystem::absolute(start).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
 
 int number_of(config::ExitSignal signal) {
   switch (signal) {
@@ -64,7 +57,18 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Of a run whose checkpoint has all its steps.
+std::string finished_text(const train::TrainResult& result, const config::Config& config) {
+  std::string text =
+      base::text("nothing left to do: train.train_iters={} is reached\ncheckpoint {}\n",
+                 config.train.train_iters,
+                 result.checkpoint->string());
+  if (result.saved) text += base::text("weights    {}\n", config.checkpoint.save_hf);
+  return text + base::text("To go on: train.train_iters={} or more\n", 2 * result.steps);
+}
+
 std::string summary(const train::TrainResult& result, const config::Config& config) {
+  if (result.is_finished) return finished_text(result, config);
   std::string text = base::text("{} {}",
                                 result.interrupted ? "stopped after" : "trained",
                                 base::counted(result.steps, "step"));
@@ -77,7 +81,11 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   } else if (result.steps > result.first_step) {
     text += base::text(": loss {:.4f} -> {:.4f}", result.first_loss, result.final_loss);
   }
-  if (result.eval_loss) text += base::text(", held-out {:.4f}", *result.eval_loss);
+  if (result.eval_loss && result.eval_loss_before) {
+    text += base::text(", held-out {:.4f} -> {:.4f}", *result.eval_loss_before, *result.eval_loss);
+  } else if (result.eval_loss) {
+    text += base::text(", held-out {:.4f}", *result.eval_loss);
+  }
   for (const train::SetLoss& set : result.eval_losses) {
     text += base::text(", {} {:.4f}", set.name, set.loss);
   }
@@ -161,6 +169,8 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
                   {"run_dir", result.run_dir.string()},
                   {"interrupted", result.interrupted}};
   if (is_pretended(config)) json["pretended"] = true;
+  if (result.is_finished) json["finished"] = true;
+  if (result.eval_loss_before) json["eval_loss_before"] = *result.eval_loss_before;
   if (result.eval_loss) json["eval_loss"] = *result.eval_loss;
   if (!result.eval_losses.empty()) json["eval_losses"] = train::to_json(result.eval_losses);
   if (result.test_loss) json["test_loss"] = *result.test_loss;
@@ -237,11 +247,12 @@ int run_train(const TrainOptions& options) {
   require_trainable(run);
   config::Config asked = run.config;
   follow_launcher(run, asked);
-  asked = with_start(run, asked);
+  const StartedRun begun = started(run, asked);
+  asked = begun.config;
   const rules::Verdict verdict = with_findings(run, rules::validate(asked));
   const rules::JudgedConfig& config = verdict.judged.value();
   require_room(asked, config);
-  const std::string name = name_of(run, config);
+  const std::string name = name_of_run(run, config);
   ProgressLine line(format == Format::Json ? LinesTo::Errors : LinesTo::Output);
   warn(verdict);
   // Once nothing can be wrong any more: an error leaves standard output empty.
@@ -250,6 +261,7 @@ int run_train(const TrainOptions& options) {
     has_started = true;
     keep_machine(config, start);
     for (const std::string& said : opening_lines(verdict, name, options.opening)) line.log(said);
+    for (const std::string& said : continuing_lines(begun.automatic)) line.log(said);
     for (const std::string& said : start_lines(config, start)) line.log(said);
     for (const std::string& warning : start_warnings(config, start)) print_warning(warning);
   };
@@ -272,7 +284,8 @@ int run_train(const TrainOptions& options) {
             line.show(
                 progress_text(record, time_left.seconds_for(record.iterations - record.iteration)));
           },
-      .process = this_process(format)};
+      .process = this_process(format),
+      .overwrite = options.overwrite};
   train::TrainResult result;
   try {
     result = train::train(request);
@@ -301,6 +314,10 @@ void add_train(CLI::App& program, Action& chosen) {
       "--verbose",
       [options] { options->opening = Opening::Full; },
       "say at the start also what was set automatically, and what does not overlap and why");
+  add_overwrite(*command,
+                options->overwrite,
+                "replace what an earlier run left where this one writes: its run folder, "
+                "checkpoints of the same steps, the folder of checkpoint.save_hf");
   on_chosen(*command, chosen, std::move(options), run_train);
 }
 

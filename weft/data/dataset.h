@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "weft/config/config.h"
@@ -35,6 +36,9 @@ class Dataset {
   // epoch by epoch, each in another order; the others are read in file order, again and again.
   // ConfigError where the split has no sample.
   virtual void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const = 0;
+
+  // What there is to say of the source in some words; empty: nothing.
+  virtual std::string remark() const { return ""; }
 };
 
 // dataset.path, or dataset.blend's several, split by dataset.split or dataset.eval_fraction; or the

@@ -1,7 +1,22 @@
 #include "weft/data/indexed_files.h"
 
+#include "weft/base/error.h"
+#include "weft/base/text.h"
+
 namespace weft::data {
 namespace {
+
+// A file of text in place of the path of two files: the two ways to train on it.
+const std::string& require_prefix(const std::string& prefix) {
+  std::error_code ignored;
+  const bool has_index = std::filesystem::exists(prefix + ".idx", ignored);
+  if (has_index || !std::filesystem::exists(prefix, ignored)) return prefix;
+  throw base::ConfigError(base::text(
+      "'{0}' is a file or folder, and indexed data are two files, PATH.bin and PATH.idx: "
+      "train on its bytes with dataset.kind=text dataset.path={0}, or make token ids of "
+      "it with `weft data import`",
+      base::shown(prefix)));
+}
 
 std::vector<std::byte> read_all(const std::filesystem::path& path) {
   const base::InputFile file(path);
@@ -13,7 +28,7 @@ std::vector<std::byte> read_all(const std::filesystem::path& path) {
 }  // namespace
 
 IndexedFiles::IndexedFiles(const std::string& prefix)
-    : idx_(read_all(prefix + ".idx")),
+    : idx_(read_all(require_prefix(prefix) + ".idx")),
       bin_(prefix + ".bin"),
       index_(parse_index(idx_, bin_.size(), prefix + ".idx")) {}
 

@@ -1,8 +1,10 @@
 #include "weft/data/text_files.h"
 
 #include <algorithm>
+#include <map>
 
 #include "weft/base/check.h"
+#include "weft/base/plain_text.h"
 
 namespace weft::data {
 namespace {
@@ -23,6 +25,33 @@ bool wanted(const fs::path& path, const std::vector<std::string>& extensions) {
 
 [[noreturn]] void throw_unreadable(const fs::path& path, const std::error_code& error) {
   throw base::SystemError(text("cannot list '{}': {}", path.string(), error.message()));
+}
+
+// "812 files (400 .cpp, 300 .h, 100 .md and 12 more)", the most frequent endings first.
+std::string files_text(const std::vector<fs::path>& files) {
+  constexpr std::size_t kShown = 3;
+  std::map<std::string, std::int64_t> counts;
+  for (const fs::path& file : files) ++counts[file.extension().string()];
+  std::vector<std::pair<std::string, std::int64_t>> endings(counts.begin(), counts.end());
+  std::ranges::stable_sort(endings, std::ranges::greater(), &decltype(endings)::value_type::second);
+  std::string shown;
+  std::int64_t rest = std::ssize(files);
+  for (std::size_t i = 0; i < std::min(endings.size(), kShown); ++i) {
+    const auto& [ending, count] = endings[i];
+    shown += text("{}{} {}",
+                  i == 0 ? "" : ", ",
+                  count,
+                  ending.empty() ? "without an ending" : base::shown(ending));
+    rest -= count;
+  }
+  if (rest > 0) shown += text(" and {} more", rest);
+  return text("{} ({})", base::counted(std::ssize(files), "file"), shown);
+}
+
+// Takes those out that are not UTF-8. How many.
+std::int64_t leave_out_binaries(std::vector<fs::path>& files) {
+  return static_cast<std::int64_t>(
+      std::erase_if(files, [](const fs::path& file) { return !base::begins_as_plain_text(file); }));
 }
 
 }  // namespace
@@ -67,7 +96,7 @@ std::vector<fs::path> list_text_files(const fs::path& path,
 }
 
 std::vector<TextDataset::Piece> TextDataset::list_pieces(const config::DatasetConfig& config) {
-  const std::vector<fs::path> files = list_text_files(config.path, config.extensions);
+  std::vector<fs::path> files = list_text_files(config.path, config.extensions);
   if (files.empty() && !config.extensions.empty()) {
     throw base::ConfigError(
         text("dataset.path='{}' holds {}, none with a name that ends in one of "
@@ -76,6 +105,18 @@ std::vector<TextDataset::Piece> TextDataset::list_pieces(const config::DatasetCo
              config.path,
              base::counted(std::ssize(list_text_files(config.path, {})), "file"),
              fmt::join(config.extensions, ",")));
+  }
+  if (std::error_code ignored; fs::is_directory(config.path, ignored)) {
+    const std::int64_t binaries = config.extensions.empty() ? leave_out_binaries(files) : 0;
+    remark_ = files_text(files);
+    if (binaries > 0) remark_ += text(", {} left out that are not UTF-8", binaries);
+    if (binaries > 0 && files.empty()) {
+      throw base::ConfigError(
+          text("dataset.path='{}' holds {}, none of them UTF-8 text: name what is to be read with "
+               "dataset.extensions=[...]",
+               config.path,
+               base::counted(binaries, "file")));
+    }
   }
   std::vector<Piece> pieces;
   std::uint64_t total = 0;

@@ -1,5 +1,6 @@
 // Byte-level text: a token is a byte of a file, or of the files of a folder one after the other
-// with nothing between them, in order of their path below the folder.
+// with nothing between them, in order of their path below the folder. Where no endings are named,
+// files of a folder that are not UTF-8 are left out.
 #pragma once
 
 #include <filesystem>
@@ -30,6 +31,8 @@ class TextDataset : public Dataset {
 
   std::uint64_t samples(Split split) const override { return order_.samples(split); }
   std::optional<std::uint64_t> tokens() const override { return order_.tokens(); }
+  // Of a folder: its files by their endings, and how many were left out for not being UTF-8.
+  std::string remark() const override { return remark_; }
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:
@@ -37,10 +40,11 @@ class TextDataset : public Dataset {
     std::uint64_t begin, end;  // in the concatenation
     std::filesystem::path file;
   };
-  static std::vector<Piece> list_pieces(const config::DatasetConfig& config);
+  std::vector<Piece> list_pieces(const config::DatasetConfig& config);
   // Fills `out` from position `at` of the concatenation on.
   void read_files(std::uint64_t at, std::span<std::byte> out) const;
 
+  std::string remark_;
   std::vector<Piece> pieces_;
   SampleOrder order_;
   std::vector<std::byte> held_;  // all of it, or nothing

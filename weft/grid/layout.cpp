@@ -1,6 +1,7 @@
 #include "weft/grid/layout.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
 #include <utility>
 
@@ -36,24 +37,34 @@ std::string product(std::int64_t a, std::int64_t b, std::int64_t c) {
   return text("{}*{}*{} = {}", a, b, c, a * b * c);
 }
 
+// What makes the world fit: more ranks, or the sizes that are too large for it at 1.
+std::string division_fix(const Layout& layout,
+                         std::initializer_list<std::pair<const char*, std::int64_t>> sizes) {
+  std::string smaller;
+  for (const auto& [name, size] : sizes) {
+    if (size > 1) smaller += text(" {}=1", name);
+  }
+  const std::int64_t fewest = fewest_ranks(layout);
+  if (fewest > kMaxWorld) return "use smaller sizes, as in" + smaller;
+  return text("use a multiple of {} ranks, or smaller sizes, as in{}", fewest, smaller);
+}
+
 void check_divisions(const Layout& layout, Complaints& complaints) {
   const std::int64_t dense = times(times(layout.tp, layout.cp), layout.pp);
   const std::int64_t expert = times(times(layout.etp, layout.ep), layout.pp);
-  const std::int64_t fewest = fewest_ranks(layout);
-  const std::string fix = fewest <= kMaxWorld
-                              ? text("use a multiple of {} ranks or smaller sizes", fewest)
-                              : std::string("use smaller sizes");
   if (layout.world % dense != 0) {
-    complaints.push_back(text("world = {} is not divisible by tp*cp*pp = {}: {}",
-                              layout.world,
-                              product(layout.tp, layout.cp, layout.pp),
-                              fix));
+    complaints.push_back(
+        text("world = {} is not divisible by tp*cp*pp = {}: {}",
+             layout.world,
+             product(layout.tp, layout.cp, layout.pp),
+             division_fix(layout, {{"tp", layout.tp}, {"cp", layout.cp}, {"pp", layout.pp}})));
   }
   if (layout.world % expert != 0) {
-    complaints.push_back(text("world = {} is not divisible by etp*ep*pp = {}: {}",
-                              layout.world,
-                              product(layout.etp, layout.ep, layout.pp),
-                              fix));
+    complaints.push_back(
+        text("world = {} is not divisible by etp*ep*pp = {}: {}",
+             layout.world,
+             product(layout.etp, layout.ep, layout.pp),
+             division_fix(layout, {{"etp", layout.etp}, {"ep", layout.ep}, {"pp", layout.pp}})));
   }
 }
 

@@ -68,7 +68,8 @@ PerfRun run_perf(const PerfRequest& request) {
                                      .start = [](const train::RunStart&) {},
                                      .log = [](const std::string&) {},
                                      .progress = note,
-                                     .process = {}});
+                                     .process = {},
+                                     .overwrite = base::Overwrite::Yes});
   if (!result.failures.empty()) throw base::SystemError(result.failures.front());
   run.interrupted = result.steps < config->train.train_iters;
   run.peak_bytes = result.peak_bytes;

@@ -27,7 +27,8 @@ std::vector<double> untraced_steps(const TimedRunRequest& request) {
                                                   .start = [](const train::RunStart&) {},
                                                   .log = [](const std::string&) {},
                                                   .progress = note,
-                                                  .process = {}});
+                                                  .process = {},
+                                                  .overwrite = base::Overwrite::Yes});
   if (!result.failures.empty()) throw base::SystemError(result.failures.front());
   return ms;
 }

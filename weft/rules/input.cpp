@@ -35,6 +35,31 @@ constexpr Rule kInputRules[] = {
          "it calls legal is not refused later.",
      .example = "checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
      .judge = nullptr},
+    {.id = "D1",
+     .kind = Kind::Automatic,
+     .when = "dataset.path, dataset.blend or dataset.blend_per_split without dataset.kind",
+     .then = "dataset.kind from the path: .bin and .idx are indexed, a file or folder is text; "
+             "refused where the path leads nowhere or to no plain text",
+     .why = "Data that are named are read. Mock tokens in their place would train another model, "
+            "and nothing would show it.",
+     .example = "dataset.path=recipes/corpus.txt",
+     .judge = nullptr},
+    {.id = "D2",
+     .kind = Kind::Warning,
+     .when = "dataset.kind=mock beside data that the same words name",
+     .then = "warned",
+     .why = "Mock tokens are made up, and what the path names is not read.",
+     .example = "dataset.kind=mock dataset.path=x",
+     .judge = nullptr},
+    {.id = "D3",
+     .kind = Kind::Automatic,
+     .when = "a run begins with a Hugging Face folder, and neither recipe nor words choose a key",
+     .then = "the dtype and balancing loss of the folder, sequences of min(4096, its positions), "
+             "lr 1e-5 with warm-up and cosine decay, 100 steps of 16 sequences, evaluations",
+     .why = "The defaults are those of a small model that begins: a rate of 1e-3 without warm-up "
+            "and sequences of 64 tokens spoil weights that are trained.",
+     .example = "checkpoint.pretrained_checkpoint=FOLDER",
+     .judge = nullptr},
 };
 
 }  // namespace

@@ -32,7 +32,8 @@ struct Resumption {
 // and then goes on from what it saved. ConfigError where the checkpoint does not fit the run.
 std::optional<Resumption> find_resumption(const config::Config& config);
 
-// A warning where the run saves where another has saved, and does not go on from there; else empty.
+// What is wrong where the run saves where another has saved, and does not go on from there; else
+// empty.
 std::string replacement_text(const config::Config& config,
                              const std::optional<Resumption>& resumed);
 

@@ -1,5 +1,8 @@
 #include "weft/train/evaluations.h"
 
+#include <utility>
+
+#include "weft/base/text.h"
 #include "weft/train/step.h"
 
 namespace weft::train {
@@ -23,6 +26,20 @@ Evaluations::Ended Evaluations::evaluate(StepRecord& record) {
     record.test_loss = test_loss_ = loss_on(dataset_, data::Split::Test);
   }
   return is_stopped_ ? Ended::Stopped : Ended::Done;
+}
+
+std::string Evaluations::evaluate_first() {
+  if (engine_.config().train.eval_interval <= 0) return "";
+  StepRecord before;
+  validate(before);
+  first_loss_ = std::exchange(eval_loss_, std::nullopt);
+  eval_losses_.clear();
+  std::string told;
+  if (before.eval_loss) told += base::text(" held-out {:.4f}", *before.eval_loss);
+  for (const SetLoss& set : before.eval_losses) {
+    told += base::text("{} {} {:.4f}", told.empty() ? "" : ",", set.name, set.loss);
+  }
+  return told.empty() ? "" : "eval      before the first step:" + told;
 }
 
 // On held-out data and on every set.

@@ -30,6 +30,11 @@ class Evaluations {
   enum class Ended { Done, Stopped };
   Ended evaluate(StepRecord& record);
 
+  // Before the first step, where train.eval_interval says so, and what the log says of it: the
+  // weights as they were given. Every rank calls it.
+  std::string evaluate_first();
+  const std::optional<double>& first_loss() const { return first_loss_; }
+
   // The last that there were.
   const std::optional<double>& eval_loss() const { return eval_loss_; }
   const std::vector<SetLoss>& eval_losses() const { return eval_losses_; }
@@ -44,7 +49,7 @@ class Evaluations {
   const std::vector<EvaluationData>& sets_;
   const std::atomic<bool>* stop_;
   bool is_stopped_ = false;
-  std::optional<double> eval_loss_, test_loss_;
+  std::optional<double> first_loss_, eval_loss_, test_loss_;
   std::vector<SetLoss> eval_losses_;
 };
 

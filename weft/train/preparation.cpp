@@ -4,6 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/huggingface_files.h"
 #include "weft/derive/derived.h"
 #include "weft/events/event.h"
 #include "weft/schedule/plan_files.h"
@@ -66,6 +67,21 @@ void require_held_out(const data::Dataset& dataset, const config::Config& config
                  config.dataset.blend.empty() ? "" : " in each data set of dataset.blend"));
 }
 
+// A byte is the token of that number for a model of 256 tokens alone, and for none that comes with
+// a tokenizer.
+void require_own_tokens(const config::Config& config) {
+  const std::string& folder = config.checkpoint.pretrained_checkpoint;
+  if (folder.empty() || config.dataset.kind != config::DataKind::Text) return;
+  const bool has_tokenizer = checkpoint::has_tokenizer(folder);
+  if (!has_tokenizer && config.model.vocab_size == 256) return;
+  throw base::ConfigError(base::text(
+      "dataset.kind=text feeds bytes to the model of '{}', which has {}: make token ids of the "
+      "text with the model's own tokenizer and `weft data import`, and name them with dataset.path "
+      "(docs/continue.md)",
+      folder,
+      has_tokenizer ? "a tokenizer" : base::text("{} tokens", config.model.vocab_size)));
+}
+
 }  // namespace
 
 Preparation prepare(const config::Config& config) {
@@ -78,6 +94,7 @@ Preparation prepare(const config::Config& config) {
                                        static_cast<std::uint64_t>(config.rng.seed));
     require_held_out(*ready.dataset, config);
   });
+  complaints.look([&] { require_own_tokens(config); });
   complaints.look([&] { ready.evaluation = open_evaluation_data(config); });
   complaints.look([&] {
     if (!config.logger.tensorboard_dir.empty()) events::require_protobuf();

@@ -290,8 +290,10 @@ std::string replacement_text(const config::Config& config,
   });
   if (!has_whole) return "";
   return text(
-      "checkpoint.save: '{}' has checkpoints of another run, up to step {}; this run will "
-      "replace those of the same steps (to go on from them: checkpoint.load={})",
+      "checkpoint.save: '{}' has checkpoints of another run, up to step {}: name another folder, "
+      "go "
+      "on from them with checkpoint.load={}, or give --overwrite to replace those of the same "
+      "steps",
       save.string(),
       steps.back(),
       save.string());

@@ -11,19 +11,68 @@
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/config/dump.h"
+#include "weft/config/field.h"
 
 namespace weft::train {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kConfig = "config.yaml";
+
+bool is_of_a_trace(const std::string& name) {
+  return name == "exposure.json" || (name.starts_with("trace.") && name.ends_with(".json"));
+}
+
 // What an earlier run left in a folder that is used again.
-void remove_old_files(const fs::path& folder) {
+void remove_old_traces(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    const bool old =
-        name == "exposure.json" || (name.starts_with("trace.") && name.ends_with(".json"));
+    const bool old = is_of_a_trace(entry.path().filename().string());
     if (old && !entry.is_directory()) fs::remove(entry.path());
+  }
+}
+
+// A file of the folder that a new run would replace; empty: there is none. A run that failed before
+// its first step leaves a config beside metrics without a line, which is nothing to lose.
+std::string file_to_lose(const fs::path& folder) {
+  std::error_code error;
+  const fs::path metrics = folder / kMetrics;
+  if (fs::is_regular_file(metrics, error) && fs::file_size(metrics, error) > 0) return kMetrics;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(at->path(), ignored)) continue;
+    const std::string name = at->path().filename().string();
+    if (is_of_a_trace(name)) return name;
+    if (name == kConfig && !fs::exists(metrics, ignored)) return name;
+  }
+  return "";
+}
+
+// Whether a job that may start or go on, with one folder in checkpoint.load and checkpoint.save,
+// was started in this folder before: the config there saves to that folder.
+bool is_started_again(const config::Config& config) {
+  const config::CheckpointConfig& checkpoint = config.checkpoint;
+  if (checkpoint.save.empty() || checkpoint.load.empty()) return false;
+  if (!base::is_same_path(checkpoint.load, checkpoint.save)) return false;
+  std::ifstream file(fs::path(config.runtime.run_dir) / kConfig);
+  const std::string wanted =
+      "  save: " + config::value_text(*config::find_field("checkpoint.save"), config);
+  for (std::string line; std::getline(file, line);) {
+    if (line == wanted) return true;
+  }
+  return false;
+}
+
+void keep_metrics(const fs::path& folder) {
+  std::error_code error;
+  const fs::path metrics = folder / kMetrics;
+  if (fs::file_size(metrics, error) == 0 || error) return;
+  for (int i = 1;; ++i) {
+    const fs::path kept = folder / base::text("metrics.{}.jsonl", i);
+    if (fs::exists(fs::symlink_status(kept, error))) continue;
+    fs::copy_file(metrics, kept);
+    return;
   }
 }
 
@@ -31,7 +80,7 @@ void remove_old_files(const fs::path& folder) {
 // lost.
 base::LineFile open_metrics(const fs::path& folder) {
   return base::LineFile(
-      folder / "metrics.jsonl",
+      folder / kMetrics,
       base::text("'{}' is in use by another run: wait for its end, or set another runtime.run_dir",
                  folder.string()));
 }
@@ -92,22 +141,41 @@ fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
 }
 
 void drop_later_steps(RunFolder& folder, std::int64_t step) {
-  folder.metrics.cut(bytes_of_steps(folder.path / "metrics.jsonl", step));
+  folder.metrics.cut(bytes_of_steps(folder.path / kMetrics, step));
+}
+
+std::string run_folder_complaint(const config::Config& config, std::int64_t step) {
+  const fs::path folder = config.runtime.run_dir;
+  if (folder.empty() || step > 0 || is_started_again(config)) return "";
+  const std::string file = file_to_lose(folder);
+  if (file.empty()) return "";
+  return base::text(
+      "runtime.run_dir: '{}' has {} of another run: name another folder, go on from a checkpoint "
+      "of "
+      "that run (checkpoint.load), or give --overwrite to replace it",
+      folder.string(),
+      file);
 }
 
 RunFolder make_run_folder(const config::Config& config,
                           const std::string& name,
-                          std::int64_t step) {
+                          std::int64_t step,
+                          base::Overwrite overwrite) {
   fs::path folder = config.runtime.run_dir;
   if (folder.empty()) {
     folder = make_fresh_folder("runs", name);
   } else {
     make_writable_folder(folder, "runtime.run_dir");
   }
-  base::LineFile metrics = open_metrics(folder);
+  const bool replaces = overwrite == base::Overwrite::Yes;
+  const std::string complaint = replaces ? "" : run_folder_complaint(config, step);
+  if (!complaint.empty() && !fs::exists(folder / kMetrics)) throw base::ConfigError(complaint);
+  base::LineFile metrics = open_metrics(folder);  // says first that another run is using it
+  if (!complaint.empty()) throw base::ConfigError(complaint);
   require_late_files(folder, config);
-  remove_old_files(folder);
-  base::write_whole(folder / "config.yaml", config::to_yaml(config));
+  if (step == 0 && !replaces) keep_metrics(folder);
+  if (replaces || config.runtime.trace) remove_old_traces(folder);
+  base::write_whole(folder / kConfig, config::to_yaml(config));
   RunFolder made{.path = std::move(folder), .metrics = std::move(metrics)};
   drop_later_steps(made, step);
   return made;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weft/base/line_file.h"
+#include "weft/base/overwrite.h"
 #include "weft/config/config.h"
 
 namespace weft::train {
@@ -27,12 +28,19 @@ struct RunFolder {
 // Leaves of its metrics what is said of the first `step` steps.
 void drop_later_steps(RunFolder& folder, std::int64_t step);
 
+// Why config.runtime.run_dir is not this run's to write into: it has metrics or other files of a
+// run, and this one, which begins behind `step`, does not go on from there. Empty: it is free, or
+// the run goes on, or the same job was started there before and has saved nothing yet.
+std::string run_folder_complaint(const config::Config& config, std::int64_t step);
+
 // `step`: the steps done before, of a run that goes on. Makes config.runtime.run_dir, or
-// runs/<name>-<time>, with config.yaml in it. A given folder may exist: its files are replaced.
-// SystemError where another run is using it, or where a file of the run could not be written
-// because a folder has its name.
+// runs/<name>-<time>, with config.yaml in it. ConfigError with run_folder_complaint() unless the
+// files of the run may be replaced; metrics of a job that is started again without a checkpoint are
+// kept as metrics.1.jsonl and so on. SystemError where another run is using the folder, or where a
+// file of the run could not be written because a folder has its name.
 RunFolder make_run_folder(const config::Config& config,
                           const std::string& name,
-                          std::int64_t step = 0);
+                          std::int64_t step = 0,
+                          base::Overwrite overwrite = base::Overwrite::No);
 
 }  // namespace weft::train

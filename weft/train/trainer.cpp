@@ -20,6 +20,7 @@
 #include "weft/train/launch.h"
 #include "weft/train/model_statistics.h"
 #include "weft/train/order_choice.h"
+#include "weft/train/places.h"
 #include "weft/train/preparation.h"
 #include "weft/train/run_log.h"
 #include "weft/train/step.h"
@@ -67,26 +68,31 @@ class RankRun {
   void run() {
     if (is_rank_zero()) require_room();
     choose_again();
+    is_finished_ = has_all_steps(config_, resumed());
+    if (is_rank_zero()) require_places(config_, resumed(), written_, request_.overwrite);
     if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed());
     if (start_ && !resumed()) load_weights(engine_, *start_);
     if (resumed()) load_checkpoint(engine_, progress_, *resumed());
     first_step_ = saved_step_ = progress_.step();
     if (derive::saves_beside(config_)) beside_.emplace(engine_, progress_);
-    open_run_folder();
-    order_.rehearse(request_.config);
+    if (!is_finished_) {
+      open_run_folder();
+      order_.rehearse(request_.config);
+      tell_first_evaluation();
+    }
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
-    if (progress_.step() == first_step_) remove_leftovers();  // a save removes them itself
+    const bool has_saved = progress_.step() != first_step_;  // and so removed old checkpoints
+    if (is_rank_zero() && !has_saved) remove_leftovers(config_, resumed(), request_.log);
     if (log_) tell_repeats();
-    if (written_) save();
+    if (written_ && !(is_finished_ && fs::exists(config_.checkpoint.save_hf))) save();
     leave_results();
     if (traced_) leave_timeline();
   }
 
  private:
   bool is_rank_zero() const { return engine_.rank() == 0; }
-
   const std::optional<Resumption>& resumed() const {
     return chosen_again_ ? *chosen_again_ : chosen_;
   }
@@ -96,40 +102,19 @@ class RankRun {
     if (may_change && !is_chosen_still(engine_, chosen_)) chosen_again_ = find_resumption(config_);
   }
 
-  // Old checkpoints that a run was killed before it could remove, where this one had nothing left
-  // to save.
-  void remove_leftovers() {
-    const std::string& save = config_.checkpoint.save;
-    const std::int64_t keep = config_.checkpoint.most_recent_k;
-    const bool went_on = resumed() && resumed()->loads != Loads::Weights && !save.empty() &&
-                         base::is_same_path(resumed()->folder.parent_path(), save);
-    if (!is_rank_zero() || !went_on || keep < 0) return;
-    if (!checkpoint::is_whole(checkpoint::step_folder(save, first_step_))) return;
-    const std::string failure = failure_of([&] {
-      checkpoint::write_tracker(save, first_step_);  // it may still name what goes now
-      checkpoint::remove_old_steps(save, first_step_, keep);
-    });
-    if (!failure.empty()) request_.log("warning: old checkpoints stay: " + failure);
-  }
-
   // Known now, not after hours of training.
   void require_room() {
-    if (const fs::path folder = config_.checkpoint.save; !folder.empty()) {
-      make_writable_folder(folder, "checkpoint.save");
-      base::require_writable(folder / "room");  // no name of a file, which may be a link
-      saving_ = take_folder(folder, request_.log, request_.stop);
-    }
-    if (!written_) return;
-    const fs::path folder = config_.checkpoint.save_hf;
-    make_writable_folder(folder, "checkpoint.save_hf");
-    base::require_writable(folder / "model.safetensors", checkpoint::huggingface_bytes(*written_));
-    base::require_writable(folder / "config.json");
+    const fs::path folder = config_.checkpoint.save;
+    if (folder.empty()) return;
+    make_writable_folder(folder, "checkpoint.save");
+    base::require_writable(folder / "room");  // no name of a file, which may be a link
+    saving_ = take_folder(folder, request_.log, request_.stop);
   }
 
   void open_run_folder() {
     if (is_rank_zero()) {
       log_.emplace(request_,
-                   make_run_folder(config_, request_.name, first_step_),
+                   make_run_folder(config_, request_.name, first_step_, request_.overwrite),
                    first_step_,
                    progress_.not_finite());
     }
@@ -140,7 +125,8 @@ class RankRun {
                    .tokens = dataset_.tokens(),
                    .train_samples = dataset_.samples(data::Split::Train),
                    .eval_samples = dataset_.samples(data::Split::Eval),
-                   .test_samples = dataset_.samples(data::Split::Test)};
+                   .test_samples = dataset_.samples(data::Split::Test),
+                   .data_remark = dataset_.remark()};
     for (const EvaluationData& set : evaluation_) {
       start.evaluation.push_back({set.name, set.dataset->samples(data::Split::Train)});
     }
@@ -167,6 +153,13 @@ class RankRun {
     const Clock::time_point start = Clock::now();
     const std::optional<std::string> failure = save_checkpoint(engine_, progress_);
     tell_ended(EndedSave{place.folder(), seconds_since(start), failure, place.is_written()});
+  }
+
+  // How good the model is that a run continues.
+  void tell_first_evaluation() {
+    if (!start_ || resumed()) return;
+    const std::string text = evaluations_.evaluate_first();
+    if (log_ && !text.empty()) request_.log(text);
   }
 
   // What rerun_state_machine.rerun_mode=report_stats found.
@@ -205,7 +198,11 @@ class RankRun {
 
   void save() {
     const std::optional<std::string> failure =
-        save_weights(engine_, config_.checkpoint.save_hf, *written_);
+        save_weights(engine_,
+                     NewWeights{.folder = config_.checkpoint.save_hf,
+                                .overwrite = request_.overwrite,
+                                .text_from = config_.checkpoint.pretrained_checkpoint},
+                     *written_);
     if (failure) failures_.push_back("checkpoint.save_hf: " + *failure);
     saved_ = !failure;
   }
@@ -364,7 +361,7 @@ class RankRun {
     const std::lock_guard lock(shared_.mutex);
     shared_.run_dir = run_dir_;
     if (!is_rank_zero()) return;
-    if (const std::string lost = log_->failure(); !lost.empty()) failures_.push_back(lost);
+    if (const std::string why = log_ ? log_->failure() : ""; !why.empty()) failures_.push_back(why);
     if (lost_checkpoints_ > 0) {
       failures_.push_back(base::text("checkpoint.save: {} not written, the last of them {}",
                                      base::counted(lost_checkpoints_, "checkpoint"),
@@ -373,6 +370,7 @@ class RankRun {
     shared_.result = {.steps = progress_.step(),
                       .first_loss = first_loss_,
                       .final_loss = last_loss_,
+                      .eval_loss_before = evaluations_.first_loss(),
                       .eval_loss = evaluations_.eval_loss(),
                       .eval_losses = evaluations_.eval_losses(),
                       .test_loss = evaluations_.test_loss(),
@@ -386,7 +384,9 @@ class RankRun {
                       .saved = saved_,
                       .first_step = first_step_,
                       .checkpoint = last_checkpoint_,
+                      .is_finished = is_finished_,
                       .is_rank_zero = true};
+    if (is_finished_) shared_.result.checkpoint = resumed()->folder;
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       shared_.result.peak_bytes[static_cast<std::size_t>(tag)] =
           engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;
@@ -394,7 +394,7 @@ class RankRun {
     shared_.result.peak_total_bytes = engine_.pool().total().peak;
     shared_.result.reserved_bytes = engine_.pool().most_reserved();
     shared_.result.snapshot_bytes = beside_ ? beside_->bytes() : 0;
-    shared_.board = log_->take_board();
+    if (log_) shared_.board = log_->take_board();
   }
 
   double tokens_per_second() const {
@@ -435,7 +435,7 @@ class RankRun {
   Progress progress_;
   fs::path run_dir_;
   std::optional<RunLog> log_;  // of rank 0
-  bool stopped_ = false, traced_ = false, saved_ = false, left_ = false;
+  bool is_finished_ = false, stopped_ = false, traced_ = false, saved_ = false, left_ = false;
   std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
   std::int64_t first_step_ = 0, saved_step_ = 0, lost_checkpoints_ = 0, differing_steps_ = 0;
   std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save: outlives its saves

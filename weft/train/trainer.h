@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/base/overwrite.h"
 #include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
 #include "weft/trace/exposure.h"
@@ -30,6 +31,7 @@ struct RunStart {
     std::uint64_t samples = 0;
   };
   std::vector<EvaluationSet> evaluation = {};
+  std::string data_remark = {};  // see data::Dataset
 };
 
 struct TrainRequest {
@@ -41,14 +43,16 @@ struct TrainRequest {
   std::function<void(const RunStart& start)> start;
   std::function<void(const std::string& line)> log;
   std::function<void(const StepRecord& record)> progress;
-  Process process = {};  // see launch.h
+  Process process = {};                             // see launch.h
+  base::Overwrite overwrite = base::Overwrite::No;  // what lies where the run writes
 };
 
 struct TrainResult {
   std::int64_t steps = 0;
   double first_loss = 0;
   double final_loss = 0;
-  std::optional<double> eval_loss;  // of the last step that evaluated, as the next
+  std::optional<double> eval_loss_before;  // the first step, of a model that is continued
+  std::optional<double> eval_loss;         // of the last step that evaluated, as the next
   std::vector<SetLoss> eval_losses;
   std::optional<double> test_loss;        // of a run that came to its last step
   std::vector<ExpertLoads> expert_loads;  // of the last step
@@ -70,6 +74,7 @@ struct TrainResult {
   std::size_t peak_total_bytes = 0;                     // of rank 0, all tags at one time
   std::size_t reserved_bytes = 0;                       // the most rank 0 held of its device
   std::size_t snapshot_bytes = 0;  // host memory of rank 0's copy of an asynchronous save
+  bool is_finished = false;        // the checkpoint it went on from had all its steps
   bool is_rank_zero = false;       // false in a process that holds other ranks only
 };
 

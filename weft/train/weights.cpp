@@ -5,6 +5,9 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/base/error.h"
+#include "weft/checkpoint/huggingface_files.h"
+#include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/run_reads.h"
 #include "weft/config/field.h"
 #include "weft/tensor/transfer.h"
@@ -224,9 +227,13 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
                });
 }
 
-std::optional<std::string> save_weights(Engine& engine,
-                                        const std::filesystem::path& folder,
-                                        const checkpoint::HuggingFaceConfig& config) {
+namespace {
+
+// `write` gets what fetches the weights; it runs on rank 0, and what it throws of the disk or of
+// the place is returned.
+std::optional<std::string> save_with(
+    Engine& engine,
+    const std::function<void(const checkpoint::Fetch& fetch)>& write) {
   engine.program().gather_weights();
   if (!engine.groups().model_copy) return std::nullopt;  // others hold the same
   ParameterFetcher fetcher(engine);
@@ -237,20 +244,43 @@ std::optional<std::string> save_weights(Engine& engine,
   bool fetching = false;
   std::optional<std::string> failure;
   try {
-    checkpoint::write_huggingface(
-        folder,
-        config,
-        [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
-          fetching = true;
-          fetcher.fetch(parameter, begin, out);
-          fetching = false;
-        });
+    write([&](const std::string& parameter, std::int64_t begin, std::span<float> out) {
+      fetching = true;
+      fetcher.fetch(parameter, begin, out);
+      fetching = false;
+    });
   } catch (const base::SystemError& error) {
     if (fetching) throw;  // a rank failed, not the disk
+    failure = error.what();
+  } catch (const base::ConfigError& error) {
+    if (fetching) throw;
+    failure = error.what();
+  } catch (const std::filesystem::filesystem_error& error) {
     failure = error.what();
   }
   fetcher.finish();
   return failure;
+}
+
+}  // namespace
+
+std::optional<std::string> save_weights(Engine& engine,
+                                        const std::filesystem::path& folder,
+                                        const checkpoint::HuggingFaceConfig& config) {
+  return save_with(engine, [&](const checkpoint::Fetch& fetch) {
+    checkpoint::write_huggingface(folder, config, fetch);
+  });
+}
+
+std::optional<std::string> save_weights(Engine& engine,
+                                        const NewWeights& place,
+                                        const checkpoint::HuggingFaceConfig& config) {
+  return save_with(engine, [&](const checkpoint::Fetch& fetch) {
+    checkpoint::NewFolder folder(place.folder, place.overwrite, checkpoint::is_of_the_model);
+    checkpoint::write_huggingface(folder.path(), config, fetch);
+    if (!place.text_from.empty()) checkpoint::copy_text_files(place.text_from, folder.path());
+    folder.finish();
+  });
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/overwrite.h"
 #include "weft/checkpoint/huggingface.h"
 #include "weft/train/engine.h"
 
@@ -78,6 +79,17 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);
 // went wrong is the save and not the exchange.
 std::optional<std::string> save_weights(Engine& engine,
                                         const std::filesystem::path& folder,
+                                        const checkpoint::HuggingFaceConfig& config);
+
+// The same into a folder of that name that is made for it (checkpoint::NewFolder), with the files
+// beside the weights of `text_from`, unless that is empty.
+struct NewWeights {
+  std::filesystem::path folder;
+  base::Overwrite overwrite = base::Overwrite::No;
+  std::filesystem::path text_from = {};
+};
+std::optional<std::string> save_weights(Engine& engine,
+                                        const NewWeights& place,
                                         const checkpoint::HuggingFaceConfig& config);
 
 // The family whose config.json can say what the model computes; ConfigError where there is none.

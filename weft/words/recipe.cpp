@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <regex>
 
 #include "weft/base/error.h"
 #include "weft/base/pipe.h"
@@ -9,6 +10,7 @@
 #include "weft/config/blend_list.h"
 #include "weft/config/field.h"
 #include "weft/derive/evaluation_sets.h"
+#include "weft/words/data_words.h"
 #include "weft/words/recipe_file.h"
 
 namespace weft::words {
@@ -228,6 +230,12 @@ void apply_all(const std::vector<Setting>& settings,
   for (const Setting& setting : settings) apply(setting, config, complaints);
 }
 
+std::vector<std::string> keys_of(const std::vector<Setting>& settings) {
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings) keys.push_back(meant_key(setting.key));
+  return keys;
+}
+
 // What is wrong with the layouts that do not run.
 void check_others(const Recipe& recipe,
                   std::string_view layout,
@@ -239,9 +247,22 @@ void check_others(const Recipe& recipe,
   }
 }
 
+// "tiny" of the folder tiny-20261119-200443 or tiny-20261119-200443-2, and the whole name of
+// others.
+std::string run_name(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  static const std::regex kTime("-[0-9]{8}-[0-9]{6}(-[0-9]+)?$");
+  return std::regex_replace(name, kTime, "");
+}
+
 }  // namespace
 
+// The config of a run folder goes by the name of that run.
 std::string ChosenRecipe::name() const {
+  if (layout.empty() && file.filename() == "config.yaml") {
+    const std::string run = run_name(fs::absolute(file).lexically_normal().parent_path());
+    if (!run.empty()) return run;
+  }
   return layout.empty() ? file.stem().string() : file.stem().string() + "_" + layout;
 }
 
@@ -325,8 +346,15 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
     }
     blend = blend_text(*words);
   }
+  std::vector<std::string> keys = keys_of(settings);
+  DataMeant data = settle_data(keys, config);
+  for (const std::string& complaint : data.complaints) {
+    complaints.push_back(text("{}: {}", recipe.file.string(), complaint));
+  }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  return {.config = std::move(config), .warnings = other_name_findings(settings)};
+  return {.config = std::move(config),
+          .warnings = other_name_findings(settings),
+          .keys = std::move(keys)};
 }
 
 }  // namespace weft::words

@@ -79,10 +79,11 @@ config::Config load_config(const ChosenRecipe& recipe, const std::filesystem::pa
 // errors.
 config::Config parse_config(const std::string& yaml, const std::string& named);
 
-// The same with what there is to say of its keys' names (rule C4).
+// The same with what there is to say of its keys' names (rule C4), and the keys that it sets.
 struct LoadedRecipe {
   config::Config config;
   std::vector<config::Finding> warnings;
+  std::vector<std::string> keys;
 };
 LoadedRecipe load_with_findings(const ChosenRecipe& recipe,
                                 const std::filesystem::path& folder = {});

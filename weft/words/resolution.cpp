@@ -6,6 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/config/other_names.h"
+#include "weft/words/data_words.h"
 #include "weft/words/harness_effects.h"
 #include "weft/words/launch_effects.h"
 #include "weft/words/megatron_line.h"
@@ -107,14 +108,40 @@ std::vector<Setting> settings_of_file(const fs::path& file, const fs::path& fold
   return recipe.settings;
 }
 
+void take(DataMeant meant, Resolution& resolution, Complaints& complaints) {
+  append(resolution.warnings, std::move(meant.warnings));
+  append(resolution.automatic, std::move(meant.automatic));
+  append(complaints, std::move(meant.complaints));
+}
+
+// Whether the word is the path of a Hugging Face folder and no recipe is called so.
+bool is_model_folder(const fs::path& recipes, const std::string& word) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(fs::path(word) / "config.json", ignored)) return false;
+  return word.find('/') != std::string::npos ||
+         !fs::is_regular_file(recipes / (word + ".yaml"), ignored);
+}
+
 void apply_file(const fs::path& file,
                 const fs::path& folder,
                 Config& config,
-                std::vector<Finding>& warnings,
+                Resolution& resolution,
                 Complaints& complaints) {
   const std::vector<Setting> settings = settings_of_file(file, folder);
-  append(warnings, other_name_findings(settings));
-  for (const Setting& setting : settings) apply(setting, config, complaints);
+  append(resolution.warnings, other_name_findings(settings));
+  std::vector<std::string> keys;
+  for (const Setting& setting : settings) {
+    apply(setting, config, complaints);
+    keys.push_back(meant_key(setting.key));
+  }
+  take(settle_data(keys, config), resolution, complaints);
+  append(resolution.file_keys, std::move(keys));
+}
+
+std::vector<std::string> keys_of(const std::vector<Ledger::SetKey>& set) {
+  std::vector<std::string> keys;
+  for (const Ledger::SetKey& one : set) keys.push_back(one.key);
+  return keys;
 }
 
 // Applies the words in their order; `last` is what they lead to, as far as it is known.
@@ -137,6 +164,11 @@ Config last_config(std::span<const Asked> asked, const Config& start) {
 
 }  // namespace
 
+bool Resolution::is_chosen(std::string_view key) const {
+  return std::ranges::find(set_keys, key, &Ledger::SetKey::key) != set_keys.end() ||
+         std::ranges::find(file_keys, key) != file_keys.end();
+}
+
 Resolution resolve_words(const fs::path& recipes_folder,
                          std::span<const std::string> words,
                          Audience audience,
@@ -149,21 +181,26 @@ Resolution resolve_words(const fs::path& recipes_folder,
                         .automatic = {},
                         .harness = read.harness,
                         .set_keys = {},
+                        .file_keys = {},
                         .unknown_vocabulary = false};
   Config start;
   PerfRecipe chosen;
   keeping(complaints, [&] {
     chosen = recipe_of(recipes_folder, read, is_megatron_line(read) ? "" : default_recipe);
     if (chosen.name.empty()) return;
+    if (is_model_folder(recipes_folder, chosen.name)) {
+      start.checkpoint.pretrained_checkpoint = chosen.name;
+      return;
+    }
     const ChosenRecipe recipe = find_recipe(recipes_folder, chosen.name);
     resolution.recipe = recipe.name();
     LoadedRecipe loaded = load_with_findings(recipe, recipes_folder);
     start = std::move(loaded.config);
     append(resolution.warnings, std::move(loaded.warnings));
+    resolution.file_keys = std::move(loaded.keys);
   });
   for (const fs::path& file : read.files) {
-    keeping(complaints,
-            [&] { apply_file(file, recipes_folder, start, resolution.warnings, complaints); });
+    keeping(complaints, [&] { apply_file(file, recipes_folder, start, resolution, complaints); });
   }
   Ledger ledger(start);
   walk(read.asked, last_config(read.asked, start), ledger);
@@ -175,11 +212,12 @@ Resolution resolve_words(const fs::path& recipes_folder,
   finish_stages(resolution.recipe, read.asked, ledger);
   if (chosen.other_gpus) scale_batch(start, *chosen.other_gpus, read.harness, ledger);
   append(complaints, ledger.take_complaints());
-  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  append(resolution.warnings, ledger.take_warnings());
-  resolution.automatic = ledger.take_automatic();
+  append(resolution.automatic, ledger.take_automatic());
   resolution.config = ledger.config();
   resolution.set_keys = ledger.set_keys();
+  take(settle_data(keys_of(resolution.set_keys), resolution.config), resolution, complaints);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  append(resolution.warnings, ledger.take_warnings());
   return resolution;
 }
 
@@ -191,8 +229,10 @@ Config with_words(const Config& start, std::span<const std::string> words) {
   walk(read.asked, last_config(read.asked, start), ledger);
   finish_effects(read.asked, ledger);
   append(complaints, ledger.take_complaints());
+  Config config = ledger.config();
+  append(complaints, settle_data(keys_of(ledger.set_keys()), config).complaints);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  return ledger.config();
+  return config;
 }
 
 }  // namespace weft::words

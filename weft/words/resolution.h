@@ -23,8 +23,12 @@ struct Resolution {
   std::vector<config::Finding> warnings, automatic;
   HarnessSelection harness;
   std::vector<Ledger::SetKey> set_keys;  // by words, whatever their spelling
+  std::vector<std::string> file_keys;    // set by the recipe and the files of --config-file
   // Whether the vocabulary is a guess: a line of Megatron-LM that names no tokenizer (H17).
   bool unknown_vocabulary = false;
+
+  // Whether somebody chose the value of the key, so that it is no mere default.
+  bool is_chosen(std::string_view key) const;
 };
 
 // ConfigError with everything that is wrong with the words, the recipe and the files. Where no word

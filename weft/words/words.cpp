@@ -41,7 +41,8 @@ constexpr CommandOption kCommandOptions[] = {{"--vary", "perf", Takes::Text},
                                              {"--out", "perf", Takes::Text},
                                              {"--flags", "perf", Takes::Nothing},
                                              {"--svg", "schedule", Takes::Text},
-                                             {"--costs", "schedule", Takes::Text}};
+                                             {"--costs", "schedule", Takes::Text},
+                                             {"--overwrite", "train", Takes::Nothing}};
 
 // Whether a word is a value whatever stands before it: a number, a switch, a list.
 bool is_plain_value(std::string_view word) {

@@ -1,0 +1,52 @@
+// Files of a user, and files that a command wrote before.
+#include "weft/base/overwrite.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/base/complaints_support.h"
+#include "weft/base/file.h"
+#include "weft/base/plain_text.h"
+#include "weft/base/text.h"
+
+namespace weft::base {
+namespace overwrite_test {
+
+namespace fs = std::filesystem;
+
+TEST(Overwriting, AFileIsReplacedWithTheWordOrWhereTheSameCommandWroteIt) {
+  const fs::path file = fs::path(::testing::TempDir()) / text("weft_overwrite_{}", ::getpid());
+  const auto refusals = [&](Overwrite overwrite, std::string_view mark) {
+    return complaints_of([&] { require_free(file, overwrite, mark); }).size();
+  };
+  EXPECT_EQ(refusals(Overwrite::No, ""), 0u);
+  write_whole(file, "");
+  EXPECT_EQ(refusals(Overwrite::No, ""), 0u) << "nothing is lost with an empty file";
+  write_whole(file, "<svg><!-- drawn by weft --></svg>");
+  EXPECT_EQ(refusals(Overwrite::No, ""), 1u);
+  EXPECT_EQ(refusals(Overwrite::Yes, ""), 0u);
+  EXPECT_EQ(refusals(Overwrite::No, "<!-- drawn by weft -->"), 0u);
+  EXPECT_EQ(refusals(Overwrite::No, "<title>weft report"), 1u);
+  EXPECT_EQ(refusals(Overwrite::Yes, "<title>weft report"), 0u);
+  EXPECT_EQ(read_text(file), "<svg><!-- drawn by weft --></svg>");
+  EXPECT_EQ(complaints_of([] { require_free("/dev/null", Overwrite::No); }).size(), 0u);
+  fs::remove(file);
+}
+
+TEST(PlainText, IsUtf8WithoutNul) {
+  for (const std::string_view text : {"",
+                                      "plain\n",
+                                      "Gr\xc3\xbc\xc3\x9f"
+                                      "e",
+                                      "\xe2\x82\xac",
+                                      "cut \xe2\x82"}) {
+    EXPECT_TRUE(is_plain_text(text)) << text;
+  }
+  using namespace std::string_view_literals;
+  for (const std::string_view bytes : {"\0"sv, "a\0b"sv, "\xff\xfe"sv, "\xc3("sv, "\x80"sv}) {
+    EXPECT_FALSE(is_plain_text(bytes));
+  }
+}
+
+}  // namespace overwrite_test
+}  // namespace weft::base

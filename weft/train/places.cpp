@@ -1,0 +1,79 @@
+#include "weft/train/places.h"
+
+#include "weft/base/error.h"
+#include "weft/base/file.h"
+#include "weft/base/text.h"
+#include "weft/checkpoint/new_folder.h"
+#include "weft/checkpoint/step_folders.h"
+#include "weft/train/run_folder.h"
+#include "weft/train/save_parts.h"
+
+namespace weft::train {
+namespace {
+
+namespace fs = std::filesystem;
+using base::text;
+
+// Steps done before the first one of this run.
+std::int64_t first_step_of(const std::optional<Resumption>& resumed) {
+  return resumed && resumed->loads != Loads::Weights ? resumed->manifest.step : 0;
+}
+
+}  // namespace
+
+bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed) {
+  return first_step_of(resumed) >= config.train.train_iters;
+}
+
+std::vector<std::string> place_complaints(const config::Config& config,
+                                          const std::optional<Resumption>& resumed,
+                                          base::Overwrite overwrite) {
+  std::vector<std::string> complaints;
+  if (has_all_steps(config, resumed)) return complaints;
+  if (overwrite == base::Overwrite::No) {
+    for (const std::string& complaint : {run_folder_complaint(config, first_step_of(resumed)),
+                                         replacement_text(config, resumed)}) {
+      if (!complaint.empty()) complaints.push_back(complaint);
+    }
+  }
+  if (const std::string& folder = config.checkpoint.save_hf; !folder.empty()) {
+    try {
+      checkpoint::require_free_folder(folder, overwrite, "checkpoint.save_hf: ");
+    } catch (const base::ConfigError& error) {
+      complaints.push_back(error.what());
+    }
+  }
+  return complaints;
+}
+
+void require_places(const config::Config& config,
+                    const std::optional<Resumption>& resumed,
+                    const std::optional<checkpoint::HuggingFaceConfig>& written,
+                    base::Overwrite overwrite) {
+  std::vector<std::string> complaints = place_complaints(config, resumed, overwrite);
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  if (!written || has_all_steps(config, resumed)) return;
+  try {
+    const checkpoint::NewFolder room(config.checkpoint.save_hf, overwrite);
+    base::require_writable(room.path() / "room", checkpoint::huggingface_bytes(*written));
+  } catch (const base::SystemError& error) {
+    throw base::SystemError(text("checkpoint.save_hf: {}", error.what()));
+  }
+}
+
+void remove_leftovers(const config::Config& config,
+                      const std::optional<Resumption>& resumed,
+                      const std::function<void(const std::string& line)>& log) {
+  const fs::path save = config.checkpoint.save;
+  const std::int64_t keep = config.checkpoint.most_recent_k, step = first_step_of(resumed);
+  const bool went_on = resumed && resumed->loads != Loads::Weights && !save.empty() &&
+                       base::is_same_path(resumed->folder.parent_path(), save);
+  if (!went_on || keep < 0 || !checkpoint::is_whole(checkpoint::step_folder(save, step))) return;
+  const std::string failure = failure_of([&] {
+    checkpoint::write_tracker(save, step);  // it may still name what goes now
+    checkpoint::remove_old_steps(save, step, keep);
+  });
+  if (!failure.empty()) log("warning: old checkpoints stay: " + failure);
+}
+
+}  // namespace weft::train
