@@ -5,6 +5,7 @@
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/cli/check_report.h"
 
 namespace weft::cli {
 namespace check_test {
@@ -227,12 +228,42 @@ TEST(CheckCommand, AChangedWordIsTheOneThatHolds) {
 }
 
 TEST(CheckCommand, TextSaysWhatWasDecided) {
-  const Outcome text = weft("check tiny comm_overlap.overlap_moe_expert_parallel_comm=true");
+  const std::string words = "check tiny comm_overlap.overlap_moe_expert_parallel_comm=true";
+  const Outcome text = weft(words + " --verbose");
   EXPECT_EQ(text.code, 0);
   for (const char* part :
        {"legal, runs", "set automatically", "B3", "expert-parallel overlap: on"}) {
     EXPECT_TRUE(contains(text.out, part)) << part << "\n" << text.out;
   }
+  // Verdict, advice and the run come first; the rest is named, and shown on request.
+  EXPECT_LT(text.out.find("\nthe run\n"), text.out.find("\nset automatically\n"));
+  const Outcome plain = weft(words);
+  EXPECT_FALSE(contains(plain.out, "set automatically\n")) << plain.out;
+  EXPECT_FALSE(contains(plain.out, "\noverlap\n")) << plain.out;
+  EXPECT_TRUE(contains(plain.out, "--verbose lists ")) << plain.out;
+}
+
+// C33 sets one key in several sections: that is one line.
+TEST(CheckCommand, AKeyThatIsSetAutomaticallyIsNamedOnce) {
+  CheckReport report;
+  const auto add = [&](const std::string& key, const base::Json& from) {
+    report.verdict.automatic.push_back({.id = "C33",
+                                        .key = key,
+                                        .from = from,
+                                        .to = true,
+                                        .message = "ranks reduce gradients",
+                                        .fix = {}});
+  };
+  add("comm_overlap.overlap_grad_reduce", nullptr);
+  add("ddp.overlap_grad_reduce", false);
+  add("ddp.align_param_gather", false);
+  const std::string text = to_text(report, Detail::Verbose);
+  EXPECT_TRUE(contains(text,
+                       "  C33     comm_overlap.overlap_grad_reduce (also of ddp): null -> true "
+                       "(ranks reduce gradients)\n"
+                       "  C33     ddp.align_param_gather: false -> true"))
+      << text;
+  EXPECT_TRUE(contains(to_text(report), "--verbose lists 2 keys")) << to_text(report);
 }
 
 // What train refuses before its first step, check refuses: they ask the same function.

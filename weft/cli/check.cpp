@@ -28,6 +28,7 @@ struct CheckOptions {
   std::string explain;
   bool markdown = false;
   base::Overwrite overwrite = base::Overwrite::No;
+  Detail detail = Detail::Plain;
 };
 
 // What the run reads and writes, as `weft train` would find it.
@@ -85,7 +86,10 @@ void look_at_memory(const config::Config& asked,
     report.limits = {*limit};
   } else if (is_countable(config)) {
     const auto quick = report_quickly(asked, config, room, shown_on(line));
-    if (quick) report.limits = memory_limits(*quick, config);
+    if (!quick) return;
+    report.limits = memory_limits(*quick, config);
+    report.fits_narrowly =
+        report.limits.empty() && quick->peaks_counted == Counted::ByThePlanner && is_narrow(*quick);
   }
 }
 
@@ -154,7 +158,7 @@ int run_check(const CheckOptions& options) {
   const CheckReport report = check(options);
   switch (options.run.format) {
     case Format::Text:
-      print_text(to_text(report));
+      print_text(to_text(report, options.detail));
       break;
     case Format::Json:
       print_json(to_json(report));
@@ -179,10 +183,9 @@ void add_check(CLI::App& program, Action& chosen) {
                     "model.virtual_pipeline_model_parallel_size=2 --schedule");
   command->footer(
       command->get_footer() +
-      "\nWhere hardware.* names a GPU, also whether the run fits it: the planner's estimate says "
-      "so where it is far below; else one step without arithmetic counts it, some seconds for the "
-      "largest models. What would make it fit is counted too, or for large models estimated. "
-      "--memory counts all of it to the byte.\n"
+      "\nWhere hardware.* names a GPU, also whether the run fits it, and what would make it fit: a "
+      "short step is counted without arithmetic, a long one estimated by the planner within 2 %. "
+      "--memory counts every pipeline rank to the byte.\n"
       "Exit code: 0 where the run is legal, whether or not this build or this machine runs it; 1 "
       "where it does not fit the GPU that hardware.* names, as of weft memory; 2 where it is not "
       "legal.");
@@ -195,6 +198,10 @@ void add_check(CLI::App& program, Action& chosen) {
       "--memory",
       [options = options.get()] { options->memory = MemoryWish::Predict; },
       "also predict the memory of every pipeline rank, by a step without arithmetic");
+  command->add_flag_callback(
+      "--verbose",
+      [options = options.get()] { options->detail = Detail::Verbose; },
+      "also list what was set automatically, and what overlaps");
   command
       ->add_option("--explain",
                    options->explain,

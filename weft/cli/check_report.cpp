@@ -1,5 +1,9 @@
 #include "weft/cli/check_report.h"
 
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
 #include "weft/base/text.h"
 #include "weft/cli/layout_text.h"
 #include "weft/config/dump.h"
@@ -63,6 +67,7 @@ std::string heading(const CheckReport& report) {
   }
   std::string fits = report.limits.empty() ? "" : ", does not fit";
   if (!report.fits.empty()) fits = ", fits " + report.fits;
+  if (report.fits_narrowly) fits += " narrowly by an estimate (weft memory counts)";
   if (verdict.runs()) return text("{}: legal, runs in this build{}\n", name, fits);
   return text("{}: legal, does not run in this build ({} missing){}\n",
               name,
@@ -77,18 +82,64 @@ std::string findings_text(const char* title, const std::vector<Finding>& finding
   return all;
 }
 
+std::string_view section_of(std::string_view key) { return key.substr(0, key.rfind('.')); }
+std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+// Sections that have the same key, set to the same for the same reason.
+struct Automatic {
+  const Finding* finding = nullptr;  // the first
+  std::vector<std::string_view> sections;
+};
+
+std::vector<Automatic> by_name(const std::vector<Finding>& findings) {
+  std::vector<Automatic> all;
+  for (const Finding& finding : findings) {
+    const auto same = std::ranges::find_if(all, [&](const Automatic& each) {
+      const Finding& first = *each.finding;
+      return std::tie(first.id, first.to, first.message) ==
+                 std::tie(finding.id, finding.to, finding.message) &&
+             leaf_of(first.key) == leaf_of(finding.key);
+    });
+    Automatic& one = same == all.end() ? all.emplace_back(Automatic{&finding, {}}) : *same;
+    one.sections.push_back(section_of(finding.key));
+  }
+  return all;
+}
+
 std::string automatic_text(const std::vector<Finding>& findings) {
   if (findings.empty()) return "";
   std::string all = "\nset automatically\n";
-  for (const Finding& finding : findings) {
-    all += text("  {:<7} {}: {} -> {} ({})\n",
+  for (const Automatic& each : by_name(findings)) {
+    const Finding& finding = *each.finding;
+    const std::string also =
+        each.sections.size() == 1
+            ? ""
+            : text(" (also of {})",
+                   fmt::join(each.sections.begin() + 1, each.sections.end(), ", "));
+    all += text("  {:<7} {}{}: {} -> {} ({})\n",
                 finding.id,
                 finding.key,
+                also,
                 finding.from.dump(),
                 finding.to.dump(),
                 finding.message);
   }
   return all;
+}
+
+std::string modes_text(const std::vector<rules::OverlapMode>& modes) {
+  if (modes.empty()) return "";
+  std::string all = "\noverlap\n";
+  for (const rules::OverlapMode& mode : modes) all += text("  {}\n", rules::to_line(mode));
+  return all;
+}
+
+// What --verbose would show.
+std::string verbose_hint(const CheckReport& report) {
+  const std::size_t keys = by_name(report.verdict.automatic).size();
+  if (keys == 0 && report.modes.empty()) return "";
+  return text("\n--verbose lists {} set automatically, and what overlaps.\n",
+              base::counted(static_cast<std::int64_t>(keys), "key"));
 }
 
 std::string missing_text(const std::vector<rules::Missing>& missing) {
@@ -133,18 +184,13 @@ base::Json to_json(const CheckReport& report) {
   return json;
 }
 
-std::string to_text(const CheckReport& report) {
+std::string to_text(const CheckReport& report, Detail detail) {
   const rules::Verdict& verdict = report.verdict;
   std::string all = heading(report) + limits_text(report.limits) +
-                    findings_text("errors", verdict.errors) +
-                    findings_text("warnings", verdict.warnings) +
-                    automatic_text(verdict.automatic) + missing_text(verdict.missing);
+                    findings_text("errors", verdict.errors) + missing_text(verdict.missing) +
+                    findings_text("warnings", verdict.warnings);
   if (!report.advice.empty()) all += "\nadvice\n";
   for (const rules::Note& note : report.advice) all += line(note.id, note.message, note.fix);
-  if (!report.modes.empty()) all += "\noverlap\n";
-  for (const rules::OverlapMode& mode : report.modes) {
-    all += text("  {}\n", rules::to_line(mode));
-  }
   if (report.derived) {
     all += text("\nthe run\n{}{}\n", derive::to_text(*report.derived), kAxisLegend);
   }
@@ -153,6 +199,11 @@ std::string to_text(const CheckReport& report) {
     all += "\nschedule\n" + to_text(*report.schedule);
   } else if (report.wish == ScheduleWish::Verify) {
     all += "\nschedule\n  not planned: the run is not legal\n";
+  }
+  if (detail == Detail::Verbose) {
+    all += automatic_text(verdict.automatic) + modes_text(report.modes);
+  } else {
+    all += verbose_hint(report);
   }
   if (!verdict.errors.empty() || !report.advice.empty()) {
     all += "\nweft check --explain ID tells the story of a rule.\n";

@@ -19,6 +19,8 @@ namespace weft::cli {
 enum class Readable { Yes, No };
 enum class ScheduleWish { None, Verify };
 enum class MemoryWish { None, Predict };
+// Plain: without what was set automatically and the modes of overlap.
+enum class Detail { Plain, Verbose };
 
 struct CheckReport {
   std::string recipe;  // empty: the defaults
@@ -29,13 +31,14 @@ struct CheckReport {
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
   std::vector<MemoryLimit> limits;  // what it is too large for: its GPUs, or this machine
-  std::string fits;  // the GPU that it was found to fit; empty: nobody can say, or it does not
+  std::string fits;            // the GPU that it was found to fit; empty: not known, or it does not
+  bool fits_narrowly = false;  // by an estimate whose error is larger than what stays free
   std::optional<plan::ScheduleCheck> schedule;
   std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;
 };
 
 base::Json to_json(const CheckReport& report);
-std::string to_text(const CheckReport& report);
+std::string to_text(const CheckReport& report, Detail detail = Detail::Plain);
 
 }  // namespace weft::cli

@@ -22,6 +22,8 @@ struct MemoryOptions {
   RunArguments run;
   std::string svg;
   base::Overwrite overwrite = base::Overwrite::No;
+  RanksShown ranks = RanksShown::Largest;
+  CountWish::What savings = CountWish::What::WhatIsShort;
 };
 
 void write_picture(const MemoryReport& report,
@@ -40,10 +42,17 @@ int run_memory(const MemoryOptions& options) {
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   const bool is_text = options.run.format == Format::Text;
   ProgressLine line;
-  MemoryReport report = report_peaks(asked, judged_room(verdict.config), shown_on(line));
+  // What programs read and a picture shows is complete.
+  const bool is_whole = !is_text || !options.svg.empty() || options.ranks == RanksShown::All;
+  using What = CountWish::What;
+  MemoryReport report = report_peaks(
+      asked,
+      judged_room(verdict.config),
+      {.ranks = is_whole ? What::Everything : What::WhatIsShort, .savings = options.savings},
+      shown_on(line));
   line.clear();
-  // Savings of a large run take a minute: what is known is told before.
-  if (is_text) print_text(peaks_text(report));
+  // Savings that are counted take minutes: what is known is told before.
+  if (is_text) print_text(peaks_text(report, options.ranks));
   if (report.forecast.is_predicted()) {
     std::cout.flush();
     if (!options.svg.empty()) write_picture(report, run, options.svg);
@@ -69,10 +78,20 @@ void add_memory(CLI::App& program, Action& chosen) {
                   "\nExit code: 0 where the run fits the GPU that hardware.* names, or none is "
                   "named; 1 where it does not fit it, or the memory of its machine "
                   "(hardware.host_memory_gb); 2 where it is not legal. Of a GPU's memory a part is "
-                  "left for CUDA and its libraries: 5 GB, of Blackwell 8.");
+                  "left for CUDA and its libraries: 5 GB, of Blackwell 8.\n"
+                  "A dry step counts the rank that needs most; savings of long steps are those of "
+                  "the planner's formula.");
   add_overwrite(*command, options->overwrite);
   command->add_option("--svg", options->svg, "file for a picture of the memory over the step")
       ->type_name("FILE");
+  command->add_flag_callback(
+      "--all",
+      [options = options.get()] { options->ranks = RanksShown::All; },
+      "what the peak of every pipeline rank is made of, not of the largest alone");
+  command->add_flag_callback(
+      "--count",
+      [options = options.get()] { options->savings = CountWish::What::Everything; },
+      "count every saving by a dry step, to the byte; minutes for the largest models");
   on_chosen(*command, chosen, std::move(options), run_memory);
 }
 

@@ -39,6 +39,7 @@ base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
   return {{"pp_rank", stage},
           {"rank", memory.rank},
           {"peak_bytes", memory.peak_total_bytes},
+          {"counted", is_counted(memory)},
           {"host_bytes", offloaded_bytes(memory) + memory.snapshot_bytes},
           {"snapshot_bytes", memory.snapshot_bytes},
           {"step", phase_word(memory.at_peak.phase)},
@@ -64,6 +65,8 @@ base::Json savings_json(const MemoryReport& report) {
 }
 
 }  // namespace
+
+bool is_counted(const PredictedMemory& memory) { return !memory.at_peak.pieces.empty(); }
 
 std::size_t offloaded_bytes(const PredictedMemory& memory) {
   return memory.peak_bytes[base::at(static_cast<int>(tensor::Tag::Offloaded))];
@@ -109,6 +112,7 @@ base::Json to_json(const MemoryReport& report) {
   json["step_ms"] = 1e3 * forecast.step_seconds;
   json["costs"] = report.costs;
   json["savings"] = savings_json(report);
+  json["savings_counted"] = report.savings_counted == Counted::ByDrySteps;
   json["without_effect"] = report.savings->without;
   if (const auto& device = report.room.device) {
     json["gpu"] = {{"name", device->name},

@@ -40,7 +40,7 @@ std::string basis_text(const MemoryReport& report) {
   if (!report.savings && are_wanted) return "`weft memory` looks for savings that make it fit";
   return report.savings_counted == Counted::ByDrySteps
              ? "`weft memory` shows what it is made of"
-             : "savings are estimated as `weft plan` does, and `weft memory` counts them";
+             : "estimated by the formula of `weft plan`: `weft memory --count` counts it";
 }
 
 // What makes it fit, then the cheapest savings, then where to read more.
@@ -68,9 +68,10 @@ MemoryLimit device_limit(const MemoryReport& report, const Overrun& lacking) {
   MemoryLimit limit = with_savings(
       {.part = "room on the GPU",
        .keys = {"hardware.gpu"},
-       .message = text("rank {} needs {} at one time ({}), {} more than the {} that a run can "
+       .message = text("rank {} needs {}{} at one time ({}), {} more than the {} that a run can "
                        "have of {} ({} {}, less {} for CUDA, its libraries and gaps){}",
                        most.rank,
+                       report.peaks_counted == Counted::ByThePlanner ? "about " : "",
                        in_words(most.peak_total_bytes),
                        parts_text(most.at_peak.bytes),
                        in_words(lacking.device),

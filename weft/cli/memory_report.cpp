@@ -20,6 +20,7 @@ using train::PredictedMemory;
 
 // Pieces of less than this share of a peak are summed up in text.
 constexpr double kSmallPiece = 0.01;
+constexpr double kGib = 1 << 30;
 
 std::string human(std::size_t bytes) { return base::human_bytes(static_cast<double>(bytes)); }
 
@@ -79,6 +80,22 @@ std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
     all += text("  {:>11}  in {} of less than 1 % each\n",
                 human(rest),
                 base::counted(static_cast<std::int64_t>(left), "other piece"));
+  }
+  return all;
+}
+
+// The ranks but one, a line each.
+std::string others_text(const MemoryForecast& forecast, std::size_t shown) {
+  if (forecast.stages.size() == 1) return "";
+  std::string all = "other pp ranks (--all shows what theirs are made of):\n";
+  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+    if (stage == shown) continue;
+    const PredictedMemory& memory = forecast.stages[stage];
+    all += text("  pp rank {}: {}{}{}\n",
+                stage,
+                is_counted(memory) ? "" : "about ",
+                human(memory.peak_total_bytes),
+                host_text(memory));
   }
   return all;
 }
@@ -150,25 +167,49 @@ std::string percent_text(double share) {
   return std::abs(share) < 1 ? text("{:+.2g} %", 100 * share) : text("{:+.0f} %", 100 * share);
 }
 
+// What a GiB that is freed costs of the step: the order of the list.
+std::string price_text(const Saving& saving, double step_seconds) {
+  if (saving.seconds <= measure::kNoTime * step_seconds) return "-";
+  return text("{:.3g}", 1e3 * saving.seconds / (static_cast<double>(saving.bytes) / kGib));
+}
+
+std::string saving_row(const Saving& saving, const MemoryReport& report) {
+  const bool is_about = report.savings_counted == Counted::ByThePlanner;
+  return text("  {:<28} {:>11} {:>11} {:>7} {:>10}  {}{}{}\n",
+              saving.name,
+              (is_about ? "~" : "") + human(static_cast<std::size_t>(saving.bytes)),
+              plan::time_text(1e3 * saving.seconds),
+              percent_text(share_of_step(saving.seconds, report.forecast)),
+              price_text(saving, report.forecast.step_seconds),
+              fmt::join(saving.words, " "),
+              saving.rounds() ? " (rounds otherwise)" : "",
+              host_of_saving(saving, report));
+}
+
 std::string list_of_savings(const MemoryReport& report) {
   const measure::Savings& savings = *report.savings;
-  std::string all = "\nsavings not taken, cheapest first: each alone, of the largest peak\n";
-  if (savings.worthwhile.empty()) all += "  none\n";
-  for (const Saving& saving : savings.worthwhile) {
-    all += text("  {:<28} -{:>10}  {:>10} {:>8}  {}{}{}\n",
-                saving.name,
-                human(static_cast<std::size_t>(saving.bytes)),
-                plan::time_text(1e3 * saving.seconds),
-                percent_text(share_of_step(saving.seconds, report.forecast)),
-                fmt::join(saving.words, " "),
-                saving.rounds() ? " (rounds otherwise)" : "",
-                host_of_saving(saving, report));
+  std::string all = text("\nsavings not taken, each alone, by what a GiB costs{}\n",
+                         report.savings_counted == Counted::ByThePlanner
+                             ? " (estimated by formula; --count counts them)"
+                             : "");
+  if (savings.worthwhile.empty()) {
+    all += "  none\n";
+  } else {
+    all += text("  {:<28} {:>11} {:>11} {:>7} {:>10}  {}\n",
+                "",
+                "frees",
+                "costs",
+                "of step",
+                "ms a GiB",
+                "words to type");
   }
+  for (const Saving& saving : savings.worthwhile) all += saving_row(saving, report);
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
   }
-  return all + text("  times of a step of {}, at nominal costs: {}\n",
+  return all + text("  times of a step of {}, at {}costs: {}\n",
                     plan::time_text(1e3 * report.forecast.step_seconds),
+                    report.savings_counted == Counted::ByThePlanner ? "" : "nominal ",
                     report.costs);
 }
 
@@ -197,12 +238,17 @@ std::string stages_text(const MemoryReport& report) {
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
-std::string peaks_text(const MemoryReport& report) {
+std::string peaks_text(const MemoryReport& report, RanksShown ranks) {
   const MemoryForecast& forecast = report.forecast;
   if (!forecast.is_predicted()) return stages_text(report);
   std::string all = verdict_text(report);
-  for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
-    all += rank_text(stage, forecast.stages[stage]);
+  if (ranks == RanksShown::Largest) {
+    const std::size_t largest = forecast.largest_stage();
+    all += rank_text(largest, forecast.stages[largest]) + others_text(forecast, largest);
+  } else {
+    for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
+      all += rank_text(stage, forecast.stages[stage]);
+    }
   }
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }

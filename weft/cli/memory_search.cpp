@@ -25,8 +25,9 @@ constexpr double kTrifle = 0.02;
 constexpr double kFarBelow = 0.85;
 // What makes a run fit by an estimate leaves this share of the room.
 constexpr double kEstimateError = 0.02;
-// Layers times micro-batches of a dry step that takes less than a second.
-constexpr std::int64_t kFewLayers = 512;
+// Layers times micro-batches of a dry step that takes less than a fifth of a second, and of one
+// that is taken for every saving.
+constexpr std::int64_t kFewLayers = 256, kVeryFewLayers = 16;
 
 // Those that free more than a trifle of what is lacking; all where none does.
 std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
@@ -91,15 +92,22 @@ std::string nominal_costs_text(const config::HardwareConfig& hardware) {
       100 * derive::kReachedOfHostMemory);
 }
 
-// The savings of a run that was counted, by the planner.
-void estimate_fit(const config::Config& asked,
-                  const plan::Hardware& hardware,
-                  MemoryReport& report,
-                  const measure::Tell& tell) {
+// What the planner estimates a run by; none where the room is no GPU's, or the order is a file's.
+std::optional<plan::Hardware> estimator_of(const config::Config& asked,
+                                           const measure::MemoryRoom& room) {
+  if (!room.device || !asked.runtime.schedule.empty()) return std::nullopt;
+  return hardware_of(asked);
+}
+
+void estimate_savings(const config::Config& asked,
+                      const plan::Hardware& hardware,
+                      const measure::Tell& tell,
+                      MemoryReport& report) {
   const measure::Forecaster forecast = measure::estimates_beside(asked, report.forecast, hardware);
-  report.savings_counted = Counted::ByThePlanner;
   report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
+  report.costs = base::text("those of `weft plan` on {}", config::word(*asked.hardware.gpu));
   report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
+  if (report.fits()) return;
   measure::MemoryRoom room = report.room;
   room.device->reserved_bytes +=
       static_cast<std::size_t>(kEstimateError * static_cast<double>(room.device->bytes()));
@@ -110,14 +118,32 @@ void estimate_fit(const config::Config& asked,
 
 MemoryReport report_peaks(const config::Config& asked,
                           const measure::MemoryRoom& room,
+                          const CountWish& wish,
                           const measure::Tell& tell) {
+  using What = CountWish::What;
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, room);
+  const bool is_very_quick = measure::dry_layers(asked) <= kVeryFewLayers;
+  MemoryReport report{.forecast = {}, .room = room};
+  if (!hardware || wish.savings == What::Everything || is_very_quick) {
+    tell("a dry step");
+    report.forecast = measure::forecast_memory(asked, measure::Priced::Yes);
+    report.costs = nominal_costs_text(asked.hardware);
+    return report;
+  }
+  report.savings_counted = Counted::ByThePlanner;
   tell("a dry step");
-  return {.forecast = measure::forecast_memory(asked, measure::Priced::Yes),
-          .room = room,
-          .costs = nominal_costs_text(asked.hardware)};
+  report.forecast = wish.ranks == What::Everything || is_quick_to_count(asked)
+                        ? measure::forecast_memory(asked, measure::Priced::No)
+                        : measure::count_largest(asked, *hardware);
+  return report;
 }
 
 void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, report.room);
+  if (hardware && report.savings_counted == Counted::ByThePlanner) {
+    estimate_savings(asked, *hardware, tell, report);
+    return;
+  }
   report.savings = measure::find_savings(asked, report.forecast, tell);
   if (report.fits()) return;
   look_for_fit(asked, report.room, tell, measure::forecast_memory, report);
@@ -131,7 +157,7 @@ MemoryReport report_fit(const config::Config& asked,
                       .room = room};
   const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
   if (is_over) return report;
-  report = report_peaks(asked, room, tell);
+  report = report_peaks(asked, room, {}, tell);
   add_savings(asked, tell, report);
   return report;
 }
@@ -144,8 +170,14 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
                                            const config::Config& judged,
                                            const measure::MemoryRoom& room,
                                            const measure::Tell& tell) {
-  const std::optional<plan::Hardware> hardware = hardware_of(judged);
-  if (hardware && room.device && !uses_host_beside(judged)) {
+  const std::optional<plan::Hardware> hardware = estimator_of(judged, room);
+  if (!hardware) {
+    if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
+    tell("a dry step");
+    return MemoryReport{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                        .room = room};
+  }
+  if (!uses_host_beside(judged)) {
     const MemoryForecast estimate = measure::estimate_memory(asked, *hardware, measure::Priced::No);
     const double room_bytes = static_cast<double>(room.device->bytes());
     const bool is_far = estimate.is_predicted() &&
@@ -153,16 +185,19 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
     if (is_far) return std::nullopt;
   }
   if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
-  tell("a dry step");
-  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
-                      .room = room};
-  const measure::Overrun lacking = measure::overrun(report.forecast, room);
-  if (measure::is_hopeless(report.forecast, room)) return report;
-  if (hardware && lacking.device > 0) estimate_fit(asked, *hardware, report, tell);
-  if (lacking.device == 0) {
-    report.fit = measure::fit_by_less_offload({asked, report.forecast, room}, tell);
-  }
+  MemoryReport report{.forecast = measure::estimate_closely(asked, *hardware),
+                      .room = room,
+                      .peaks_counted = Counted::ByThePlanner,
+                      .savings_counted = Counted::ByThePlanner};
+  const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
+  if (!is_over) estimate_savings(asked, *hardware, tell, report);
   return report;
+}
+
+bool is_narrow(const MemoryReport& report) {
+  if (!report.room.device || !report.fits()) return false;
+  const double peak = static_cast<double>(report.forecast.peak_bytes());
+  return peak > (1 - kEstimateError) * static_cast<double>(report.room.device->bytes());
 }
 
 measure::Tell shown_on(ProgressLine& line) {

@@ -60,7 +60,11 @@ class FitSearch {
             const std::vector<Saving>& helpful,
             const Tell& tell,
             const Forecaster& forecast)
-      : run_(run), tell_(tell), forecast_(forecast), lacking_(overrun(run.now, run.room)) {
+      : run_(run),
+        tell_(tell),
+        forecast_(forecast),
+        lacking_(overrun(run.now, run.room)),
+        asked_{.config = run.asked, .state = saved_state(run.asked)} {
     for (const Saving& saving : helpful) {
       seen_[saving.words] = overrun(saving.forecast, run.room);
       if (saving.offloaded.size() < 2) continue;
@@ -142,16 +146,16 @@ class FitSearch {
     for (const Saving* saving : order) {
       const Taken more = with(taken, saving);
       const bool costs_more = seconds_of(more) > most_seconds + trifle();
-      if (costs_more || !config_of(more) || !has_host_room(more)) continue;
+      if (costs_more || !known(more) || !has_host_room(more)) continue;
       steps.push_back(taken = more);
     }
     return steps;
   }
 
   std::optional<Found> priced(const Taken& taken) {
-    const std::optional<Config> whole = config_of(taken);
+    const std::optional<Known> whole = known(taken);
     if (!whole) return std::nullopt;
-    const Config config = with_least_offload(taken, *whole);
+    const Config config = with_least_offload(taken, whole->config);
     const MemoryForecast then = forecast_(config, Priced::Yes);
     if (!then.is_predicted()) return std::nullopt;
     return Found{.fit = {.names = names_of(taken),
@@ -203,34 +207,44 @@ class FitSearch {
     return left && left->host <= lacking_.host;
   }
 
+  // A set's run, and what its savings make of it.
+  struct Known {
+    Config config;
+    SavedState state;
+  };
+
   // None where one of them changes nothing, or the rules refuse it.
-  std::optional<Config> config_of(const Taken& taken) {
-    if (taken.empty()) return run_.asked;
+  std::optional<Known> known(const Taken& taken) {
+    if (taken.empty()) return asked_;
     {
       const std::lock_guard lock(mutex_);
-      const auto known = configs_.find(taken);
-      if (known != configs_.end()) return known->second;
+      const auto found = known_.find(taken);
+      if (found != known_.end()) return found->second;
     }
-    std::optional<Config> config = config_of({taken.begin(), taken.end() - 1});
-    if (config) {
-      std::optional<Config> next = with_saving(*config, *taken.back());
-      config = next && is_new(*config, *next) ? std::move(next) : std::nullopt;
-    }
+    std::optional<Known> last = known({taken.begin(), taken.end() - 1});
+    if (last) last = with_another(*last, *taken.back());
     const std::lock_guard lock(mutex_);
-    return configs_[taken] = config;
+    return known_[taken] = last;
+  }
+  static std::optional<Known> with_another(const Known& before, const Saving& saving) {
+    std::optional<Config> config = with_saving(before.config, saving);
+    if (!config) return std::nullopt;
+    Known after{.config = std::move(*config), .state = {}};
+    after.state = saved_state(after.config);
+    return is_new(before.state, after.state) ? std::optional(std::move(after)) : std::nullopt;
   }
 
   // None where it is not predicted.
   std::optional<Overrun> look_at(const Taken& taken) {
-    const std::optional<Config> config = config_of(taken);
-    return config ? look_at(taken, *config) : std::nullopt;
+    const std::optional<Known> run = known(taken);
+    return run ? look_at(taken, run->config) : std::nullopt;
   }
   std::optional<Overrun> look_at(const Taken& taken, const Config& config) {
     const std::vector<std::string> words = words_of(run_.asked, config);
     {
       const std::lock_guard lock(mutex_);
-      const auto known = seen_.find(words);
-      if (known != seen_.end()) return known->second;
+      const auto found = seen_.find(words);
+      if (found != seen_.end()) return found->second;
     }
     tell_(base::text("looking for what fits: {}", fmt::join(names_of(taken), ", ")));
     const MemoryForecast then = forecast_(config, Priced::No);
@@ -254,8 +268,8 @@ class FitSearch {
     });
     for (const Saving* saving : costly) {
       const Taken fewer = without(rest, saving);
-      const std::optional<Config> config = config_of(fewer), all = config_of(rest);
-      if (config && all && !is_new(*config, *all)) rest = fewer;
+      const std::optional<Known> run = known(fewer), all = known(rest);
+      if (run && all && !is_new(run->state, all->state)) rest = fewer;
     }
     for (const Saving* saving : costly) {
       const Taken fewer = without(rest, saving);
@@ -280,15 +294,15 @@ class FitSearch {
       const auto parts = parts_.find(saving);
       all = parts == parts_.end() ? whole : one_by_one(all, whole, parts->second);
     }
-    return config_of(all) ? all : taken;
+    return known(all) ? all : taken;
   }
   Taken one_by_one(Taken all, const Taken& whole, const Parts& parts) {
     for (const std::unique_ptr<Saving>& part : parts) {
       all.push_back(part.get());
-      if (!config_of(all)) all.pop_back();
+      if (!known(all)) all.pop_back();
     }
-    const std::optional<Config> apart = config_of(all), together = config_of(whole);
-    const bool is_same = apart && together && !is_new(*apart, *together);
+    const std::optional<Known> apart = known(all), together = known(whole);
+    const bool is_same = apart && together && !is_new(apart->state, together->state);
     return is_same ? all : whole;
   }
 
@@ -332,9 +346,10 @@ class FitSearch {
   const Tell& tell_;
   const Forecaster& forecast_;
   const Overrun lacking_;
+  const Known asked_;
   std::map<const Saving*, Parts> parts_;
   std::mutex mutex_;  // of the two below
-  std::map<Taken, std::optional<Config>> configs_;
+  std::map<Taken, std::optional<Known>> known_;
   std::map<std::vector<std::string>, std::optional<Overrun>> seen_;
 };
 

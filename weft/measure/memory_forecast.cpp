@@ -15,6 +15,7 @@
 #include "weft/plan/short_step.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/offload_text.h"
+#include "weft/schedule/plan_ranks.h"
 #include "weft/train/engine.h"
 #include "weft/train/snapshot_prediction.h"
 
@@ -40,17 +41,29 @@ rules::Verdict countable(config::Config config) {
 }
 
 // Of the run that was asked for: one that is counted as a pretended world has no checkpoints.
-void add_snapshots(const config::Config& asked,
-                   const rules::JudgedConfig& counted,
-                   MemoryForecast& forecast) {
+std::vector<std::size_t> snapshots(const config::Config& asked,
+                                   const rules::JudgedConfig& counted) {
   const bool is_left = derive::optimizer_offload(counted).is_on();  // rule W116
-  if (!derive::saves_beside(asked) || is_left) return;
-  std::vector<int> ranks(base::at(forecast.layout.world));
+  if (!derive::saves_beside(asked) || is_left) return {};
+  std::vector<int> ranks(base::at(derive::layout_of(counted).world));
   std::iota(ranks.begin(), ranks.end(), 0);
-  forecast.snapshots = train::predict_snapshots(counted, ranks);
-  for (train::PredictedMemory& stage : forecast.stages) {
-    stage.snapshot_bytes = forecast.snapshots[base::at(stage.rank)];
-  }
+  return train::predict_snapshots(counted, ranks);
+}
+
+// The run as it is counted, with as few micro-batches as keep its order.
+struct ShortRun {
+  config::Config whole;  // without what is missing
+  std::int64_t micro_batches = 0, run = 0;
+  rules::Verdict verdict;
+};
+
+ShortRun short_run(const config::Config& asked) {
+  ShortRun run{.whole = rules::without_missing(asked)};
+  share_machines(run.whole);
+  run.micro_batches = plan::micro_batches_of(run.whole);
+  run.run = plan::fewest_micro_batches(run.whole.model, run.micro_batches);
+  run.verdict = countable(plan::with_micro_batches(run.whole, run.run));
+  return run;
 }
 
 // Of a training step at nominal costs.
@@ -98,16 +111,46 @@ std::int64_t dry_layers(const config::Config& asked) {
          plan::fewest_micro_batches(config.model, plan::micro_batches_of(config));
 }
 
-MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
-  MemoryForecast forecast;
-  config::Config config = rules::without_missing(asked);
+std::vector<std::string> left_out_of(const config::Config& asked) {
+  std::vector<std::string> parts;
   for (const rules::Missing& missing : rules::missing_parts(asked)) {
-    if (missing.part != rules::kNoGpu) forecast.left_out.push_back(missing.message);
+    if (missing.part != rules::kNoGpu) parts.push_back(missing.message);
   }
-  share_machines(config);
-  forecast.micro_batches = plan::micro_batches_of(config);
-  forecast.run = plan::fewest_micro_batches(config.model, forecast.micro_batches);
-  const rules::Verdict verdict = countable(plan::with_micro_batches(config, forecast.run));
+  return parts;
+}
+
+std::vector<std::size_t> snapshots_of(const config::Config& asked) {
+  if (!derive::saves_beside(asked)) return {};
+  const ShortRun run = short_run(asked);
+  return run.verdict.judged ? snapshots(run.whole, *run.verdict.judged)
+                            : std::vector<std::size_t>{};
+}
+
+std::vector<train::PredictedMemory> count_ranks(const config::Config& asked,
+                                                const std::vector<int>& pp_ranks) {
+  const ShortRun run = short_run(asked);
+  if (!run.verdict.judged) return {};
+  const rules::JudgedConfig& judged = *run.verdict.judged;
+  const grid::Grid grid(derive::layout_of(judged));
+  const std::vector<int> ranks = grid.group_of(grid::GroupKind::Pp, 0);
+  const std::vector<schedule::RankPlan> plans = schedule::plan_ranks(judged, grid, pp_ranks);
+  MemoryForecast forecast;
+  for (std::size_t i = 0; i < pp_ranks.size(); ++i) {
+    forecast.stages.push_back(train::predict_memory(judged,
+                                                    ranks[base::at(pp_ranks[i])],
+                                                    plans[i],
+                                                    run.micro_batches - run.run));
+  }
+  take_narrow_formats(asked, run.verdict.config, pp_ranks, forecast);
+  return forecast.stages;
+}
+
+MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
+  const ShortRun run = short_run(asked);
+  MemoryForecast forecast{.micro_batches = run.micro_batches,
+                          .run = run.run,
+                          .left_out = left_out_of(asked)};
+  const rules::Verdict& verdict = run.verdict;
   if (!verdict.judged) {
     tell_why_not(verdict, forecast.left_out);
     return forecast;
@@ -115,16 +158,22 @@ MemoryForecast forecast_memory(const config::Config& asked, Priced priced) {
   const std::vector<schedule::RankPlan> plans = train::verified_plans(*verdict.judged);
   forecast.stages =
       train::predict_memory(*verdict.judged, plans, forecast.micro_batches - forecast.run);
-  take_narrow_formats(asked, verdict.config, forecast);
+  std::vector<int> pp_ranks(forecast.stages.size());
+  std::iota(pp_ranks.begin(), pp_ranks.end(), 0);
+  take_narrow_formats(asked, verdict.config, pp_ranks, forecast);
   forecast.layout = derive::layout_of(*verdict.judged);
-  add_snapshots(config, *verdict.judged, forecast);
+  forecast.snapshots = snapshots(run.whole, *verdict.judged);
+  for (train::PredictedMemory& stage : forecast.stages) {
+    if (!forecast.snapshots.empty())
+      stage.snapshot_bytes = forecast.snapshots[base::at(stage.rank)];
+  }
   forecast.offload = schedule::offload_text(verdict.config);
   if (priced == Priced::No) return forecast;
   forecast.step_seconds = nominal_seconds(verdict.config, plans);
   const std::int64_t left = forecast.micro_batches - forecast.run;
   if (left == 0) return forecast;
   forecast.step_seconds +=
-      base::number(left) * seconds_of_another(config, forecast.run, forecast.step_seconds);
+      base::number(left) * seconds_of_another(run.whole, forecast.run, forecast.step_seconds);
   return forecast;
 }
 

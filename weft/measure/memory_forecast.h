@@ -41,7 +41,17 @@ enum class Priced { No, Yes };
 // of its GPU.
 MemoryForecast forecast_memory(const config::Config& asked, Priced priced);
 
-// The same by whatever way; see memory_estimate.h.
+// The same of these pipeline ranks alone, in their order; without step time, snapshots and
+// `left_out`. Nothing where the run is not predicted.
+std::vector<train::PredictedMemory> count_ranks(const config::Config& asked,
+                                                const std::vector<int>& pp_ranks);
+
+// What of the run is not counted.
+std::vector<std::string> left_out_of(const config::Config& asked);
+// Host memory of each rank for the copy of an asynchronous save; nothing where there is none.
+std::vector<std::size_t> snapshots_of(const config::Config& asked);
+
+// forecast_memory, or another way to its answer; see memory_estimate.h.
 using Forecaster = std::function<MemoryForecast(const config::Config& asked, Priced priced)>;
 
 // Layers times micro-batches of the step that forecast_memory takes: how long it takes.

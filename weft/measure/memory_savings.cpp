@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <set>
 #include <tuple>
 
 #include "weft/base/casts.h"
@@ -14,9 +13,10 @@
 #include "weft/derive/logits.h"
 #include "weft/derive/memory.h"
 #include "weft/derive/optimizer_offload.h"
+#include "weft/plan/memory_book.h"
 #include "weft/plan/memory_keys.h"
 #include "weft/rules/validate.h"
-#include "weft/schedule/offload_text.h"
+#include "weft/schedule/offload_share.h"
 #include "weft/schedule/savings.h"
 
 namespace weft::measure {
@@ -157,32 +157,46 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
   return is_legal(config) ? std::optional(config) : std::nullopt;
 }
 
+SavedState saved_state(const Config& asked) {
+  const Config config = rules::judge(rules::without_missing(asked)).config;
+  const schedule::Detail detail = schedule::with_recomputed({}, config);
+  const derive::ParameterBytes bytes = derive::bytes_of_parameter(asked);
+  SavedState state{.recomputed = {},
+                   .recomputed_layers = detail.recomputed_layers,
+                   .recomputed_group = detail.recomputed_group,
+                   .offloaded = {},
+                   .is_sharded = config.ddp.use_distributed_optimizer,
+                   .logits = derive::logits_kept(asked),
+                   .share_on_host = derive::optimizer_offload(asked).fraction,
+                   .bytes_of_parameter = bytes.optimizer + bytes.gradient};
+  for (const schedule::PieceName& name : detail.recomputed) {
+    state.recomputed.emplace(name.piece, name.part);
+  }
+  plan::MemoryBook book;
+  state.offloaded = book.offloaded(config);
+  const auto is_kept = [](const auto& parts) { return parts.empty(); };
+  const bool is_none = std::ranges::all_of(state.offloaded, [&](const auto& layers) {
+    return std::ranges::all_of(layers, is_kept);
+  });
+  if (is_none) state.offloaded.clear();
+  return state;
+}
+
+bool is_new(const SavedState& before, const SavedState& after) {
+  const auto layers = [](const SavedState& state) {
+    return std::tie(state.recomputed,
+                    state.recomputed_layers,
+                    state.recomputed_group,
+                    state.offloaded,
+                    state.is_sharded,
+                    state.logits);
+  };
+  return layers(before) != layers(after) || before.share_on_host < after.share_on_host ||
+         before.bytes_of_parameter > after.bytes_of_parameter;
+}
+
 bool is_new(const Config& before, const Config& after) {
-  const auto saved = [](const Config& asked) {
-    const Config config = rules::judge(rules::without_missing(asked)).config;
-    const schedule::Detail detail = schedule::with_recomputed({}, config);
-    std::set<std::pair<schedule::Piece, schedule::Part>> recomputed;
-    for (const schedule::PieceName& name : detail.recomputed) {
-      recomputed.emplace(name.piece, name.part);
-    }
-    std::vector<schedule::OffloadCount> offloaded = schedule::offload_counts(config);
-    std::erase_if(offloaded, [](const auto& count) { return count.offloaded == 0; });
-    return std::tuple(recomputed,
-                      detail.recomputed_layers,
-                      detail.recomputed_group,
-                      offloaded,
-                      config.ddp.use_distributed_optimizer);
-  };
-  const auto offloaded = [](const Config& config) {
-    return derive::optimizer_offload(config).fraction;
-  };
-  const auto state_bytes = [](const Config& config) {
-    const derive::ParameterBytes bytes = derive::bytes_of_parameter(config);
-    return bytes.optimizer + bytes.gradient;
-  };
-  return saved(before) != saved(after) ||
-         derive::logits_kept(before) != derive::logits_kept(after) ||
-         offloaded(before) < offloaded(after) || state_bytes(before) > state_bytes(after);
+  return is_new(saved_state(before), saved_state(after));
 }
 
 std::vector<std::string> words_of(const Config& before, const Config& after) {
@@ -201,14 +215,29 @@ std::vector<std::string> words_of(const Config& before, const Config& after) {
 
 namespace {
 
+// Whether any layer offloads a part of that module.
+bool offloads_any(const Config& config, config::OffloadModule module) {
+  Config named = config;
+  named.runtime.offload_layers_share = 1;
+  for (const schedule::OffloadedModule& each : schedule::offloaded_modules(named)) {
+    if (each.module != module) continue;
+    for (const auto& layers : saved_state(config).offloaded) {
+      for (const std::vector<schedule::PieceName>& parts : layers) {
+        if (std::ranges::find_first_of(parts, each.parts) != parts.end()) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Whether a module is to be offloaded and the link has no room for it in any layer.
 bool finds_link_full(const Config& config, const Saving& saving) {
-  if (saving.kind != SavingKind::Offload) return false;
-  const std::vector<schedule::OffloadCount> counts =
-      schedule::offload_counts(rules::judge(rules::without_missing(config)).config);
-  return std::ranges::any_of(counts, [&](const schedule::OffloadCount& count) {
-    return count.module == saving.offloaded.front() && count.offloaded == 0 && count.link_is_full;
-  });
+  const bool is_limited = config.runtime.offload_layers_share == 0;
+  if (saving.kind != SavingKind::Offload || !is_limited) return false;
+  const config::OffloadModule module = saving.offloaded.front();
+  Config unlimited = config;
+  unlimited.runtime.offload_layers_share = 1;
+  return !offloads_any(config, module) && offloads_any(unlimited, module);
 }
 
 // `full`: of those that are none, because the link carries no more.
@@ -235,9 +264,10 @@ std::vector<Saving> known_savings(const Config& asked, std::vector<std::string>&
   all.push_back({.kind = SavingKind::SmallMoments, .name = "bf16 moments", .words = {}});
   all.push_back({.kind = SavingKind::SmallGradients, .name = "bf16 gradients", .words = {}});
   all.push_back({.kind = SavingKind::LogitsInChunks, .name = "logits in chunks", .words = {}});
+  const SavedState now = saved_state(asked);
   std::erase_if(all, [&](const Saving& saving) {
     const std::optional<Config> with = with_saving(asked, saving);
-    if (with && is_new(asked, *with)) return false;
+    if (with && is_new(now, saved_state(*with))) return false;
     if (with && finds_link_full(*with, saving)) full.push_back(saving.name + " (the link is full)");
     return true;
   });
@@ -248,7 +278,9 @@ void forecast_saving(const Config& asked,
                      const MemoryForecast& now,
                      const Forecaster& forecast,
                      Saving& saving) {
-  const Config with = with_saving(asked, saving).value();
+  const std::optional<Config> found = with_saving(asked, saving);
+  if (!found) return;
+  const Config& with = *found;
   saving.words = words_of(asked, with);
   saving.forecast = forecast(with, Priced::Yes);
   for (train::PredictedMemory& stage : saving.forecast.stages) stage.timeline.clear();

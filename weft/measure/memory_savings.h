@@ -4,12 +4,16 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/derive/logits.h"
 #include "weft/measure/memory_forecast.h"
+#include "weft/plan/offloaded_layers.h"
 
 namespace weft::measure {
 
@@ -69,8 +73,23 @@ Savings find_savings(const config::Config& asked,
 
 // The run with a saving; none where the rules refuse it.
 std::optional<config::Config> with_saving(config::Config config, const Saving& saving);
-// Whether a saving changes anything: what runs again or is offloaded, who keeps the optimizer's
-// state, where, or in how many bytes.
+
+// What savings make of a run: what runs again, what is offloaded from which layers, who keeps the
+// optimizer's state, where, and in how many bytes.
+struct SavedState {
+  std::set<std::pair<schedule::Piece, schedule::Part>> recomputed;
+  std::optional<int> recomputed_layers;
+  int recomputed_group = 1;
+  plan::OffloadedStages offloaded;
+  bool is_sharded = false;
+  derive::LogitsKept logits = derive::LogitsKept::Whole;
+  double share_on_host = 0;
+  std::int64_t bytes_of_parameter = 0;  // of optimizer state and gradient
+};
+SavedState saved_state(const config::Config& asked);
+
+// Whether a saving changes anything.
+bool is_new(const SavedState& before, const SavedState& after);
 bool is_new(const config::Config& before, const config::Config& after);
 // "model.recompute_modules=[moe_act]" for every key of savings that has another value.
 std::vector<std::string> words_of(const config::Config& before, const config::Config& after);

@@ -33,23 +33,29 @@ void keep_share(double share, train::PredictedMemory& stage) {
 
 }  // namespace
 
+config::Config with_formats_of(const config::Config& asked, config::Config counted) {
+  counted.model.fp8 = asked.model.fp8;
+  counted.model.fp8_recipe = asked.model.fp8_recipe;
+  counted.model.fp4 = asked.model.fp4;
+  return counted;
+}
+
 void take_narrow_formats(const config::Config& asked,
                          const config::Config& counted,
+                         const std::vector<int>& pp_ranks,
                          MemoryForecast& forecast) {
-  config::Config narrow = counted;
-  narrow.model.fp8 = asked.model.fp8;
-  narrow.model.fp8_recipe = asked.model.fp8_recipe;
-  narrow.model.fp4 = asked.model.fp4;
+  const config::Config narrow = with_formats_of(asked, counted);
   const plan::Number number = plan::number_of(narrow.model);
   if (number == plan::number_of(counted.model)) return;
   plan::MemoryBook book;
   const std::vector<plan::MemoryPrice> all = plan::price_ranks(counted, {}, {}, book);
   const std::vector<plan::MemoryPrice> fewer = plan::price_ranks(narrow, {}, {}, book);
   double most = 0;
-  for (std::size_t i = 0; i < std::min(forecast.stages.size(), all.size()); ++i) {
+  for (std::size_t i = 0; i < forecast.stages.size(); ++i) {
     train::PredictedMemory& stage = forecast.stages[i];
+    const std::size_t rank = base::at(pp_ranks[i]);
     const auto kept = static_cast<double>(stage.at_peak.bytes[kActivations]);
-    const double less = std::clamp(all[i].activations - fewer[i].activations, 0.0, kept);
+    const double less = std::clamp(all[rank].activations - fewer[rank].activations, 0.0, kept);
     if (kept > 0) keep_share(1 - less / kept, stage);
     most = std::max(most, less);
   }

@@ -24,6 +24,7 @@
 #include "weft/schedule/passes/snapshot.h"
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
+#include "weft/schedule/plan_ranks.h"
 #include "weft/schedule/savings.h"
 
 namespace weft::schedule {
@@ -191,10 +192,11 @@ PipelineShape pipeline_shape(const config::Config& config, std::int64_t dp, int 
           .order = order_of(config)};
 }
 
-std::vector<RankPlan> plan_step(const config::Config& config,
-                                const grid::Grid& grid,
-                                config::RowBudget budget,
-                                const Detail& detail) {
+std::vector<RankPlan> plan_ranks(const config::Config& config,
+                                 const grid::Grid& grid,
+                                 const std::vector<int>& pp_ranks,
+                                 config::RowBudget budget,
+                                 const Detail& detail) {
   ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
@@ -214,7 +216,7 @@ std::vector<RankPlan> plan_step(const config::Config& config,
   const derive::Placement placement = derive::placement_of(config);
   const Detail with_all = with_savings(detail, config);
   std::vector<RankPlan> plans;
-  for (int pp_rank = 0; pp_rank < grid.pp(); ++pp_rank) {
+  for (const int pp_rank : pp_ranks) {
     sums.buffers = derive::buffer_scheme(config, pp_rank);
     RankPlan plan{.anatomy = describe(config.model, sums, pp_rank, tokens, placement),
                   .shape = pipeline_shape(config, grid.dp(), pp_rank),
@@ -244,6 +246,15 @@ std::vector<RankPlan> plan_step(const config::Config& config,
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+std::vector<RankPlan> plan_step(const config::Config& config,
+                                const grid::Grid& grid,
+                                config::RowBudget budget,
+                                const Detail& detail) {
+  std::vector<int> all(static_cast<std::size_t>(grid.pp()));
+  std::iota(all.begin(), all.end(), 0);
+  return plan_ranks(config, grid, all, budget, detail);
 }
 
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {

@@ -133,7 +133,8 @@ Engine::Engine(const rules::JudgedConfig& config,
       training_(plan_->training, lanes_, plan_->training_over),
       forward_(plan_->forward, lanes_, plan_->forward_over) {
   connect_stages(plan_->anatomy, groups_);
-  if (has_row_budget(config_->model)) {
+  // A plan that is given is of a dry step, whose rows are within the budget.
+  if (has_row_budget(config_->model) && !setup.plan) {
     lifted_ = std::make_unique<Lifted>(plan_of(config_, groups_, setup, config::RowBudget::Lifted),
                                        lanes_);
   }
