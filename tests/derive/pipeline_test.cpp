@@ -51,6 +51,12 @@ TEST(Stages, AreEqualUnlessTheLayoutSaysOtherwise) {
   EXPECT_TRUE(
       any_names(complaints(6, 4, 1), {"num_layers = 6", "4 equal stages", "4*1", "layout"}));
   EXPECT_TRUE(any_names(complaints(8, 2, 3), {"6 equal stages", "2*3"}));
+  config::ModelConfig first = model_of(8, 1, 1);
+  first.num_layers_in_first_pipeline_stage = 3;
+  EXPECT_TRUE(any_names(stages_of(first).complaints,
+                        {"first_pipeline_stage = 3", "pipeline_model_parallel_size = 1"}));
+  first.pipeline_model_parallel_size = 4;
+  EXPECT_TRUE(any_names(stages_of(first).complaints, {"less 3 of the first", "leaves 5 layers"}));
 }
 
 TEST(Stages, FollowTheLayoutText) {

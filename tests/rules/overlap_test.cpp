@@ -55,11 +55,11 @@ TEST(OverlapRules, LayersAreSharedByTheStages) {
 
 TEST(OverlapRules, VirtualPipelinesTakeGroupsOfMicroBatches) {
   EXPECT_TRUE(any_names(complaints({kPp4, kVpp2, "train.global_batch_size=4"}),
-                        {"at least pp = 4", "the 2 of a step", "raise train.global_batch_size"}));
+                        {"at least pp = 4", "a step has 2", "train.global_batch_size=8 or more"}));
   EXPECT_TRUE(any_names(complaints({kPp2, kVpp2, "model.microbatch_group_size_per_vp_stage=1"}),
-                        {"microbatch_group_size_per_vp_stage = 1", "use a number between"}));
+                        {"microbatch_group_size_per_vp_stage = 1", "use a number from 2 to 8"}));
   EXPECT_TRUE(any_names(complaints({kPp2, kVpp2, "model.microbatch_group_size_per_vp_stage=9"}),
-                        {"at most the 8"}));
+                        {"a step has 8"}));
   EXPECT_TRUE(any_names(complaints({kPp2,
                                     kVpp2,
                                     "train.global_batch_size=14",

@@ -192,6 +192,8 @@ TEST_F(RecipeFolder, ANameIsKnownByItsBeginningAndWithoutCaseAndMarks) {
   }
   EXPECT_TRUE(any_names(complaints("Qwen3-30B-A3B-pretrain"), {"'qwen3_30b_a3b_pretrain'"}));
   EXPECT_FALSE(any_names(complaints("mine"), {"did you mean"}));
+  write("qwen3_next", "");
+  EXPECT_TRUE(any_names(complaints("qwen3"), {"one of qwen3_30b_a3b, qwen3_next?"}));
 }
 
 TEST_F(RecipeFolder, MalformedStructureNamesFileAndLine) {

@@ -2,6 +2,7 @@
 #include "weft/base/error.h"
 #include "weft/cli/command.h"
 #include "weft/cli/number_range.h"
+#include "weft/cli/plan_line.h"
 #include "weft/cli/plan_modes.h"
 
 namespace weft::cli {
@@ -13,7 +14,8 @@ int run_plan(const PlanOptions& options) {
   }
   if (!options.validate.empty()) return plan_validate(options);
   if (options.simulate) return plan_simulate(options);
-  return plan_search(options);
+  const std::optional<PlanOptions> line = question_of_line(options);
+  return plan_search(line ? *line : options);
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/cli/arguments.h"
+#include "weft/cli/plan_model.h"
 #include "weft/plan/routing.h"
 
 namespace weft::cli {
@@ -26,8 +28,9 @@ struct SearchOptions {
 struct PlanOptions {
   RunArguments run;
   SearchOptions search;
-  std::string gpu;       // a kind, or a file; empty: hardware.gpu
-  std::string validate;  // a table of published runs
+  std::optional<PlanModel> model;  // of a pasted line; nullopt: the first word names it
+  std::string gpu;                 // a kind, or a file; empty: hardware.gpu
+  std::string validate;            // a table of published runs
   bool fit = false;
   std::vector<std::string> fit_models;  // empty: those of the shipped files
   std::string write;                    // folder for fitted hardware files, or file for a recipe

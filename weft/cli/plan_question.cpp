@@ -85,7 +85,8 @@ plan::PinnedKeys pinned_keys(const std::vector<std::string>& words) {
 // The words after MODEL, and those of --explain where it has keys.
 std::vector<std::string> key_words(const PlanOptions& options) {
   const std::vector<std::string>& words = options.run.words;
-  std::vector<std::string> keys(words.begin() + 1, words.end());
+  std::vector<std::string> keys;
+  if (!options.model) keys.assign(words.begin() + 1, words.end());
   const std::string& explain = options.search.explain;
   if (explain.empty() || place_asked(explain)) return keys;
   std::string line = explain;
@@ -160,7 +161,7 @@ std::optional<std::size_t> place_asked(const std::string& explain) {
 }
 
 Question question_of(const PlanOptions& options) {
-  if (options.run.words.empty()) {
+  if (options.run.words.empty() && !options.model) {
     throw base::ConfigError(
         "a model is wanted, as in weft plan deepseek_v3 --gpus=1024 --gpu=h100; --simulate RECIPE "
         "prices one run, --validate=FILE.csv holds the model against published ones");
@@ -168,7 +169,8 @@ Question question_of(const PlanOptions& options) {
   if (options.search.gpus == 0) {
     throw base::ConfigError("--gpus=N is wanted: how many GPUs there are");
   }
-  PlanModel model = find_plan_model(options.run.words.front());
+  const PlanModel model =
+      options.model ? *options.model : find_plan_model(options.run.words.front());
   const std::vector<std::string> keys = key_words(options);
   plan::PinnedKeys pinned = pinned_keys(keys);
   config::Config config = words::with_words(model.config, keys);

@@ -179,16 +179,40 @@ std::vector<std::int64_t> layers_of_ranks(const ModelConfig& model, std::string&
   const bool fits = !whole             ? false
                     : middle_ranks > 0 ? middle >= 0 && middle % (middle_ranks * vpp) == 0
                                        : middle == 0;
+  if (!fits && (first || last) && pp == 1) {
+    complaint = base::text(
+        "model.num_layers_in_{}_pipeline_stage = {} with model.pipeline_model_parallel_size = 1: "
+        "the one stage has all {} layers: leave it out, or use 2 or more pipeline ranks",
+        first ? "first" : "last",
+        first ? *first : *last,
+        model.num_layers);
+    return {};
+  }
+  if (!fits && (first || last)) {
+    complaint = base::text(
+        "model.num_layers = {}{}, less {} of the first and {} of the last stage, leaves {} layers "
+        "for {} stages (pp = {}, {} of them with their own count; vpp = {}): use counts that leave "
+        "a multiple, or say in model.pipeline_model_parallel_layout which stage holds what",
+        model.num_layers,
+        counted > 0 ? base::text(" + {} for embedding and loss", counted) : "",
+        first.value_or(0),
+        last.value_or(0),
+        middle,
+        middle_ranks * vpp,
+        pp,
+        pp - middle_ranks,
+        vpp);
+    return {};
+  }
   if (!fits) {
     complaint = base::text(
-        "model.num_layers = {}{} does not divide into {} equal stages (pp * vpp = {}*{}{}): use a "
+        "model.num_layers = {}{} does not divide into {} equal stages (pp * vpp = {}*{}): use a "
         "multiple, or say in model.pipeline_model_parallel_layout which stage holds what",
         model.num_layers,
         counted > 0 ? base::text(" + {} for embedding and loss", counted) : "",
         middle_ranks * vpp,
         pp,
-        vpp,
-        first || last ? ", less those with their own count" : "");
+        vpp);
     return {};
   }
   const std::int64_t each = middle_ranks > 0 ? middle / middle_ranks : 0;

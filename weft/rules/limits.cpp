@@ -96,13 +96,15 @@ void check_state_bytes(const Config& config,
   if (bytes <= kMostBytes) return;
   add(limits,
       base::text(
-          "weights, gradients and optimizer state of {:.3g} parameters a rank on {} of this "
-          "process take {}, and at most {} are allowed: lower model.num_layers or the widths, or "
+          "{}weights, gradients and optimizer state of {:.3g} parameters a rank on {} of this "
+          "process take {}, and at most {} are allowed: {}lower model.num_layers or the widths, or "
           "raise {} under runtime.backend=mpi",
+          config.hardware.gpu ? "" : "no GPU is named, and on processor cores ",
           parameters,
           base::counted(ranks, "rank"),
           base::human_bytes(bytes),
           base::human_bytes(kMostBytes),
+          config.hardware.gpu ? "" : "name the GPU (hardware.gpu=h100), ",
           config.model.experts() > 0
               ? "model.expert_model_parallel_size"
               : "model.tensor_model_parallel_size or model.pipeline_model_parallel_size"));

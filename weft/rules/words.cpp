@@ -173,6 +173,13 @@ constexpr Rule kWordsRules[] = {
             "LayerNorm, learned positions, biases, GELU without a gate, tied embeddings, experts "
             "cut as dense layers are, the allgather dispatcher, no overlap.",
      .example = "pretrain_gpt.py --num-layers 2 --vocab-size 256"},
+    {.id = "H20",
+     .kind = Kind::Warning,
+     .when = "a line of Megatron-LM without hardware.gpu",
+     .then = "the run is judged for ranks on processor cores",
+     .why = "Megatron-LM finds its GPUs when it starts, so that its line names none. Their kind "
+            "decides what fits and how long a step takes.",
+     .example = "pretrain_gpt.py --num-layers 2 --vocab-size 256"},
     {.id = "H17",
      .kind = Kind::Warning,
      .when = "a line of Megatron-LM whose vocabulary its tokenizer says, or nothing says",

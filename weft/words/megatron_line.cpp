@@ -74,6 +74,7 @@ class MegatronLine {
   MegatronLine(const Words& read, Ledger& ledger) : read_(read), ledger_(ledger) {}
 
   bool finish() {
+    ask_for_gpu();
     for (const Default& one : kDefaults) {
       if (matters(one)) assume(one.key, one.value);
     }
@@ -111,6 +112,17 @@ class MegatronLine {
     if (!is_default(field, ledger_.config())) {
       said_.push_back(text("{}={}", key, value_text(field, ledger_.config())));
     }
+  }
+
+  // Megatron-LM runs on GPUs, and its line does not say which.
+  void ask_for_gpu() {
+    const HardwareConfig& hardware = ledger_.config().hardware;
+    if (hardware.gpu || !hardware.device_name.empty() || hardware.compute_capability) return;
+    ledger_.warn("H20",
+                 "hardware.gpu",
+                 "no GPU is named: memory and time are judged for ranks on the processor cores of "
+                 "this machine",
+                 "name the GPU, as in hardware.gpu=h100");
   }
 
   void assume_sizes() {

@@ -153,6 +153,24 @@ std::optional<std::string> likely_name(const std::vector<fs::path>& files, std::
   return base::nearest(word, names);
 }
 
+// The models whose names begin with the word.
+std::vector<std::string> longer_names(const std::vector<fs::path>& files, std::string_view word) {
+  const std::string plain = plain_name(word);
+  std::vector<std::string> names;
+  for (const fs::path& file : files) {
+    const std::string name = file.stem().string();
+    if (!plain.empty() && name != plain && name.starts_with(plain)) names.push_back(name);
+  }
+  // Twins and other recipes of a model that is in the list already.
+  const std::vector<std::string> all = names;
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(all, [&](const std::string& other) {
+      return name.starts_with(other + "_");
+    });
+  });
+  return names;
+}
+
 [[noreturn]] void refuse_name(const fs::path& folder,
                               const std::vector<fs::path>& files,
                               std::string_view word) {
@@ -163,6 +181,14 @@ std::optional<std::string> likely_name(const std::vector<fs::path>& files, std::
                                             : fs::is_regular_file(here, ignored)
                                                 ? std::optional(here.string())
                                                 : likely_name(files, word);
+  const std::vector<std::string> longer =
+      is_short ? longer_names(files, word) : std::vector<std::string>{};
+  if (longer.size() > 1 && likely && likely->starts_with(plain_name(word))) {
+    throw base::ConfigError(text("no recipe '{}' in '{}': did you mean one of {}?",
+                                 shown(word),
+                                 folder.string(),
+                                 fmt::join(longer, ", ")));
+  }
   throw base::ConfigError(text("no recipe '{}' in '{}': {}",
                                shown(word),
                                folder.string(),
@@ -273,7 +299,16 @@ Recipe load_recipe(const fs::path& file, const fs::path& folder) {
 
 ChosenRecipe find_recipe(const fs::path& folder, std::string_view word) {
   if (is_path(word)) return find_path(folder, word);
-  const std::optional<ChosenRecipe> chosen = find_name(folder, word);
+  std::optional<ChosenRecipe> chosen = find_name(folder, word);
+  // Megatron Bridge names a function: qwen3_235b_a22b_pretrain_config.
+  constexpr std::string_view kFunction = "_config", kTask = "_pretrain";
+  if (word.ends_with(kFunction) && (!chosen || !has_layout(*chosen))) {
+    const std::string_view name = word.substr(0, word.size() - kFunction.size());
+    const std::string_view model =
+        name.ends_with(kTask) ? name.substr(0, name.size() - kTask.size()) : name;
+    const std::optional<ChosenRecipe> known = find_name(folder, model);
+    if (known && (known->layout.empty() || has_layout(*known))) chosen = known;
+  }
   if (!chosen) refuse_name(folder, recipe_files(folder), word);
   return *chosen;
 }

@@ -36,7 +36,7 @@ constexpr Family kFamilies[] = {{"deepseek-v3", 128815},
 // What a type says without a name.
 constexpr Family kTypes[] = {{"GPT2BPETokenizer", 50257}, {"TikTokenizer", 131072}};
 
-std::string plain_name(std::string_view model) {
+std::string tokenizer_name(std::string_view model) {
   std::string name;
   for (const char c : model) {
     if (c >= 'A' && c <= 'Z') {
@@ -51,7 +51,7 @@ std::string plain_name(std::string_view model) {
 }  // namespace
 
 std::optional<std::int64_t> tokenizer_vocabulary(std::string_view type, std::string_view model) {
-  const std::string name = plain_name(model);
+  const std::string name = tokenizer_name(model);
   for (const Family& family : kFamilies) {
     if (!name.empty() && name.find(family.name) != std::string::npos) return family.tokens;
   }
