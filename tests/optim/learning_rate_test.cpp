@@ -89,5 +89,57 @@ TEST(LearningRate, ADecayThatEndsInsideTheWarmUpStillEnds) {
   EXPECT_NEAR(learning_rate(config, 9), 0.2, 1e-12);
 }
 
+TEST(LearningRate, SequencesAndSharesAreExactPartsOfSteps) {
+  config::Config config = config_of(config::LrDecay::Linear, 0, 20);
+  config.train.global_batch_size = 8;
+  config.scheduler.lr_warmup_samples = 20;  // two steps and a half
+  EXPECT_DOUBLE_EQ(learning_rate(config, 0), 0.8 / 2.5);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 1), 1.6 / 2.5);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 2), 0.8);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 6), 0.8 - 0.6 * 3.5 / 17.5);
+  config.scheduler.lr_decay_samples = 100;  // twelve steps and a half
+  EXPECT_DOUBLE_EQ(learning_rate(config, 6), 0.8 - 0.6 * 3.5 / 10);
+  config.scheduler.lr_warmup_samples = 0;
+  config.scheduler.lr_warmup_fraction = 0.2;  // of 12.5 steps
+  EXPECT_DOUBLE_EQ(learning_rate(config, 0), 0.8 / 2.5);
+  config.scheduler.lr_decay_samples = std::nullopt;
+  config.train.train_samples = 100;
+  EXPECT_DOUBLE_EQ(learning_rate(config, 0), 0.8 / 2.5);
+}
+
+TEST(LearningRate, WarmUpClimbsFromItsInit) {
+  config::Config config = config_of(config::LrDecay::Constant, 4, 100);
+  config.scheduler.lr_warmup_init = 0.4;
+  EXPECT_DOUBLE_EQ(learning_rate(config, 0), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 3), 0.8);
+}
+
+TEST(LearningRate, WsdStaysAndFallsInItsLastPart) {
+  config::Config config = config_of(config::LrDecay::WarmupStableDecay, 4, 20);
+  config.scheduler.lr_wsd_decay_iters = 8;  // from step 12 on
+  using Wsd = config::WsdDecay;
+  const std::pair<Wsd, double> halves[] = {{Wsd::Exponential, 2 / std::numbers::sqrt2 - 1},
+                                           {Wsd::Linear, 0.5},
+                                           {Wsd::Cosine, 0.5},
+                                           {Wsd::MinusSqrt, 1 - 1 / std::numbers::sqrt2}};
+  for (const auto& [style, left] : halves) {
+    config.scheduler.lr_wsd_decay_style = style;
+    EXPECT_DOUBLE_EQ(learning_rate(config, 4), 0.8);
+    EXPECT_DOUBLE_EQ(learning_rate(config, 12), 0.8);
+    EXPECT_NEAR(learning_rate(config, 16), 0.2 + 0.6 * left, 1e-12);
+    EXPECT_NEAR(learning_rate(config, 20), 0.2, 1e-12);
+    EXPECT_NEAR(learning_rate(config, 1000), 0.2, 1e-12);
+  }
+}
+
+TEST(LearningRate, InverseSquareRootFallsFromTheWarmUpOn) {
+  const config::Config config = config_of(config::LrDecay::InverseSquareRoot, 4, 100);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 3), 0.8);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 4), 0.8);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 16), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 80), 0.2);  // the floor
+  EXPECT_DOUBLE_EQ(learning_rate(config, 101), 0.2);
+}
+
 }  // namespace learning_rate_test
 }  // namespace weft::optim

@@ -42,19 +42,44 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
       example));
 }
 
+namespace {
+
+// ConfigError with what is wrong with the words and, beside it, what the rules refuse.
+words::Resolution require_readable(words::Resolution run) {
+  if (run.complaints.empty()) return run;
+  std::vector<std::string> complaints = run.complaints;
+  for (const config::Finding& error : errors_beside_complaints(run)) {
+    complaints.push_back(config::to_text(error));
+  }
+  throw base::ConfigError(std::move(complaints));
+}
+
+}  // namespace
+
+std::vector<config::Finding> errors_beside_complaints(const words::Resolution& run) {
+  // Its model is not looked at yet.
+  if (!run.config.checkpoint.pretrained_checkpoint.empty()) return {};
+  std::vector<config::Finding> errors = rules::judge(run.config).errors;
+  std::erase_if(errors, [&](const config::Finding& error) {
+    return std::ranges::find(run.refused_keys, error.key) != run.refused_keys.end();
+  });
+  return errors;
+}
+
 words::Resolution resolve(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(),
-                              arguments.words,
-                              words::Audience::Run,
-                              arguments.default_recipe);
+  return require_readable(words::resolve_what_reads(recipes_folder(),
+                                                    arguments.words,
+                                                    words::Audience::Run,
+                                                    arguments.default_recipe));
 }
 
 words::Resolution resolve_for_check(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Run);
+  return words::resolve_what_reads(recipes_folder(), arguments.words, words::Audience::Run);
 }
 
 words::Resolution resolve_for_perf(const RunArguments& arguments) {
-  return words::resolve_words(recipes_folder(), arguments.words, words::Audience::Perf);
+  return require_readable(
+      words::resolve_what_reads(recipes_folder(), arguments.words, words::Audience::Perf));
 }
 
 void require_trainable(const words::Resolution& run) {

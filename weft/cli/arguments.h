@@ -40,8 +40,11 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
 
 // The config the words ask for, not validated. ConfigError when they are wrong.
 words::Resolution resolve(const RunArguments& arguments);
-// The same for `weft check`, which takes the lines of every command.
+// The same for `weft check`, which takes the lines of every command. What is wrong with the words
+// is in `complaints`; ConfigError where recipe or file cannot be read.
 words::Resolution resolve_for_check(const RunArguments& arguments);
+// What the rules refuse where the words have faults too: all but what follows from those.
+std::vector<config::Finding> errors_beside_complaints(const words::Resolution& run);
 // The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
 words::Resolution resolve_for_perf(const RunArguments& arguments);
 

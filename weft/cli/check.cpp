@@ -57,13 +57,31 @@ void look_at_files(rules::Verdict& verdict, base::Overwrite overwrite) {
   }
 }
 
+std::vector<config::Finding> unread(const std::vector<std::string>& complaints) {
+  std::vector<config::Finding> errors;
+  for (const std::string& complaint : complaints) {
+    errors.push_back(
+        {.id = "W31", .key = {}, .from = nullptr, .to = nullptr, .message = complaint, .fix = {}});
+  }
+  return errors;
+}
+
 // What cannot be read is an error like any other: the report has it, with the rest left out.
 CheckReport unreadable(const base::ConfigError& error) {
   CheckReport report;
   report.readable = Readable::No;
-  for (const std::string& complaint : error.complaints()) {
-    report.verdict.errors.push_back(
-        {.id = "W31", .key = {}, .from = nullptr, .to = nullptr, .message = complaint, .fix = {}});
+  report.verdict.errors = unread(error.complaints());
+  return report;
+}
+
+// Words that cannot be read stand beside what is wrong with the others.
+CheckReport faulty(const words::Resolution& run) {
+  CheckReport report;
+  report.recipe = run.recipe;
+  report.verdict = judged(run);
+  report.verdict.errors = unread(run.complaints);
+  for (config::Finding& error : errors_beside_complaints(run)) {
+    report.verdict.errors.push_back(std::move(error));
   }
   return report;
 }
@@ -115,6 +133,7 @@ CheckReport check(const CheckOptions& options) {
   words::Resolution run;
   try {
     run = resolve_for_check(options.run);
+    if (!run.complaints.empty()) return faulty(run);
     StartedRun begun = started(run, run.config);
     run.config = std::move(begun.config);
     run.automatic.insert(run.automatic.end(), begun.automatic.begin(), begun.automatic.end());

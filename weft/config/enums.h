@@ -257,18 +257,41 @@ struct EnumWords<MainParamDtype> {
   static constexpr std::array<std::string_view, 2> words{"fp32", "fp16"};
 };
 
-enum class OptimizerKind { Adam, DistMuon };
+enum class OptimizerKind { Adam, DistMuon, Muon, Sgd };
 template <>
 struct EnumWords<OptimizerKind> {
-  static constexpr std::array<std::string_view, 2> words{"adam", "dist_muon"};
+  static constexpr std::array<std::string_view, 4> words{"adam", "dist_muon", "muon", "sgd"};
 };
 
-enum class TokenizerType { Null, HuggingFace, SentencePiece };
+// Megatron's kinds of tokenizers.
+enum class TokenizerType {
+  Null,
+  HuggingFace,
+  SentencePiece,
+  GptSentencePiece,
+  Llama2,
+  Gpt2Bpe,
+  TikToken,
+  BertLowerCase,
+  BertCase,
+  Multimodal,
+  NullMultimodal,
+  Sft
+};
 template <>
 struct EnumWords<TokenizerType> {
-  static constexpr std::array<std::string_view, 3> words{"NullTokenizer",
-                                                         "HuggingFaceTokenizer",
-                                                         "SentencePieceTokenizer"};
+  static constexpr std::array<std::string_view, 12> words{"NullTokenizer",
+                                                          "HuggingFaceTokenizer",
+                                                          "SentencePieceTokenizer",
+                                                          "GPTSentencePieceTokenizer",
+                                                          "Llama2Tokenizer",
+                                                          "GPT2BPETokenizer",
+                                                          "TikTokenizer",
+                                                          "BertWordPieceLowerCase",
+                                                          "BertWordPieceCase",
+                                                          "MultimodalTokenizer",
+                                                          "NullMultimodalTokenizer",
+                                                          "SFTTokenizer"};
 };
 
 enum class Gpu { A100, H100, H200, B200, B300, Gb200, Gb300, Vr200, R100 };
@@ -284,10 +307,23 @@ struct EnumWords<DecayScope> {
   static constexpr std::array<std::string_view, 2> words{"matrices", "all"};
 };
 
-enum class LrDecay { Constant, Linear, Cosine };
+enum class LrDecay { Constant, Linear, Cosine, InverseSquareRoot, WarmupStableDecay };
 template <>
 struct EnumWords<LrDecay> {
-  static constexpr std::array<std::string_view, 3> words{"constant", "linear", "cosine"};
+  static constexpr std::array<std::string_view, 5> words{"constant",
+                                                         "linear",
+                                                         "cosine",
+                                                         "inverse-square-root",
+                                                         "WSD"};
+};
+
+enum class WsdDecay { Exponential, Linear, Cosine, MinusSqrt };
+template <>
+struct EnumWords<WsdDecay> {
+  static constexpr std::array<std::string_view, 4> words{"exponential",
+                                                         "linear",
+                                                         "cosine",
+                                                         "minus_sqrt"};
 };
 
 enum class DataKind { Mock, Text, Indexed };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/config/blend_list.h"
+#include "weft/config/opposite.h"
 #include "weft/config/other_names.h"
 
 namespace weft::config {
@@ -181,6 +182,7 @@ const Field* nearest_field(std::string_view key) {
   std::vector<const Field*> meant;
   for (const Field& field : fields()) {
     if (known && field.section != key.substr(0, dot)) continue;
+    if (is_opposite(name, field.name)) continue;
     candidates.push_back(bare || known ? field.name : field.key);
     meant.push_back(&field);
   }

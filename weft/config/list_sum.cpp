@@ -1,6 +1,7 @@
 #include "weft/config/list_sum.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "weft/base/text.h"
 #include "weft/config/codec.h"
@@ -8,46 +9,111 @@
 namespace weft::config {
 namespace {
 
-// The items of `[a,b]`; nothing where it is no list.
-std::optional<std::vector<std::string>> items_of(std::string_view list) {
-  if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
-  std::vector<std::string> items;
-  for (const std::string& item : base::split(list.substr(1, list.size() - 2), ',')) {
-    const std::string_view word = base::trim(item);
-    if (word.empty() || word.find_first_of("[]()*+") != std::string_view::npos) return std::nullopt;
-    items.emplace_back(word);
-  }
-  return items;
-}
+using List = std::vector<std::string>;
 
-// Adds what `[a,b]`, `[a,b]*n` or `n*[a,b]` stands for; false where it stands for nothing.
-bool add_term(std::string_view term, std::vector<std::string>& all) {
-  const std::size_t star = term.find('*');
-  const bool counted = star != std::string_view::npos;
-  const std::string_view first = base::trim(term.substr(0, star));
-  const std::string_view second = counted ? base::trim(term.substr(star + 1)) : "1";
-  const bool list_first = first.starts_with('[');
-  const auto items = items_of(list_first ? first : second);
-  const auto times = base::parse_integer(list_first ? second : first);
-  if (!items || !times || *times < 0) return false;
-  const std::size_t room = kLongestList - all.size();
-  if (static_cast<unsigned long long>(*times) > room / items->size()) return false;
-  for (long long i = 0; i < *times; ++i) all.insert(all.end(), items->begin(), items->end());
-  return true;
-}
+// Reads `([0]*1+[1]*63)*1`: sums of products of lists, whole numbers and brackets.
+class SumReader {
+ public:
+  explicit SumReader(std::string_view written) : rest_(written) {}
+
+  std::optional<List> whole() {
+    std::optional<List> list = sum();
+    skip();
+    return list && rest_.empty() ? list : std::nullopt;
+  }
+
+ private:
+  // Deeper brackets than anyone writes.
+  static constexpr int kDeepest = 16;
+
+  void skip() {
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0) {
+      rest_.remove_prefix(1);
+    }
+  }
+
+  bool take(char mark) {
+    skip();
+    if (!rest_.starts_with(mark)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  std::optional<List> sum() {
+    std::optional<List> all = product();
+    while (all && take('+')) {
+      const std::optional<List> more = product();
+      if (!more || all->size() + more->size() > kLongestList) return std::nullopt;
+      all->insert(all->end(), more->begin(), more->end());
+    }
+    return all;
+  }
+
+  // One list, times whole numbers before and behind it.
+  std::optional<List> product() {
+    std::optional<List> list;
+    unsigned long long times = 1;
+    do {
+      if (const std::optional<unsigned long long> number = count()) {
+        if (*number > kLongestList) return std::nullopt;
+        times = std::min<unsigned long long>(times * *number, kLongestList + 1);
+      } else if (std::optional<List> factor = list ? std::nullopt : bracket()) {
+        list = std::move(factor);
+      } else {
+        return std::nullopt;
+      }
+    } while (take('*'));
+    if (!list || times * list->size() > kLongestList) return std::nullopt;
+    List repeated;
+    for (unsigned long long i = 0; i < times; ++i) {
+      repeated.insert(repeated.end(), list->begin(), list->end());
+    }
+    return repeated;
+  }
+
+  std::optional<unsigned long long> count() {
+    skip();
+    const auto end =
+        std::ranges::find_if_not(rest_, [](unsigned char c) { return std::isdigit(c) != 0; });
+    const auto digits = static_cast<std::size_t>(end - rest_.begin());
+    if (digits == 0 || digits > 9) return std::nullopt;
+    const auto number = base::parse_integer(rest_.substr(0, digits));
+    rest_.remove_prefix(digits);
+    return static_cast<unsigned long long>(*number);
+  }
+
+  std::optional<List> bracket() {
+    if (take('(')) {
+      if (++depth_ > kDeepest) return std::nullopt;
+      std::optional<List> inside = sum();
+      --depth_;
+      return inside && take(')') ? inside : std::nullopt;
+    }
+    if (!take('[')) return std::nullopt;
+    const std::size_t end = rest_.find(']');
+    if (end == std::string_view::npos) return std::nullopt;
+    List items;
+    for (const std::string& item : base::split(rest_.substr(0, end), ',')) {
+      const std::string_view word = base::trim(item);
+      if (word.empty() || word.find_first_of("[()*+") != std::string_view::npos) {
+        return std::nullopt;
+      }
+      items.emplace_back(word);
+    }
+    rest_.remove_prefix(end + 1);
+    return items;
+  }
+
+  std::string_view rest_;
+  int depth_ = 0;
+};
 
 }  // namespace
 
 std::optional<std::vector<std::string>> expand_list_sum(std::string_view written) {
-  std::string_view sum = base::trim(written);
-  const bool bracketed = sum.size() >= 2 && sum.front() == '(' && sum.back() == ')';
-  if (bracketed) sum = base::trim(sum.substr(1, sum.size() - 2));
-  if (!bracketed && sum.find_first_of("*+") == std::string_view::npos) return std::nullopt;
-  std::vector<std::string> all;
-  for (const std::string& term : base::split(sum, '+')) {
-    if (!add_term(base::trim(term), all)) return std::nullopt;
-  }
-  return all;
+  const std::string_view sum = base::trim(written);
+  if (sum.find_first_of("*+(") == std::string_view::npos) return std::nullopt;
+  return SumReader(sum).whole();
 }
 
 }  // namespace weft::config

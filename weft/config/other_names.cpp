@@ -81,8 +81,33 @@ std::optional<Finding> other_name_finding(std::string_view key, NameStanding sta
                  .fix = base::text("write {}", meant)};
 }
 
+namespace {
+
+// Megatron's window is what lies before and behind a token, `127,0` or `(127, 0)`, -1 for all of
+// it; Weft counts the token too.
+Written meant_window(const Written& value) {
+  std::vector<std::string> ends;
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) ends = *list;
+  if (const auto* word = std::get_if<std::string>(&value)) {
+    std::string plain = *word;
+    std::erase_if(plain, [](char c) { return c == '(' || c == ')' || c == '[' || c == ']'; });
+    ends = base::split(plain, ',');
+  }
+  if (ends.size() != 2) return value;
+  const auto before = base::parse_integer(base::trim(ends[0]));
+  const auto behind = base::parse_integer(base::trim(ends[1]));
+  if (!before || !behind || *before < -1 || (*behind != 0 && *behind != -1)) return value;
+  if (*before == -1) return std::monostate{};
+  return base::text("{}", *before + 1);
+}
+
+}  // namespace
+
 Written meant_value(std::string_view key, Written value) {
   const auto* word = std::get_if<std::string>(&value);
+  if (key == "model.window_size") return meant_window(value);
+  const bool counts_evaluations = key == "train.eval_iters" || key == "train.eval_interval";
+  if (counts_evaluations && std::holds_alternative<std::monostate>(value)) return "0";
   if (key == "model.moe_layer_freq" && word != nullptr) {
     std::optional<std::vector<std::string>> layers = expand_list_sum(*word);
     return layers ? Written(std::move(*layers)) : value;

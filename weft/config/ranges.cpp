@@ -14,6 +14,7 @@ namespace {
 constexpr double kRanks = grid::kMaxWorld;
 constexpr double kWidest = 1 << 24;
 constexpr double kMostSteps = 1e9;
+constexpr double kMostSamples = 1e15;
 constexpr double kMostPositions = 2147483648.0;  // as a Hugging Face folder may say
 constexpr double kMostGigabytes = 1e6;           // a second
 constexpr double kMostMicroseconds = 1e7;        // of delay
@@ -92,7 +93,7 @@ constexpr std::array kRanges{
     Range{"model.num_layers_in_first_pipeline_stage", 0, 10000},
     Range{"model.num_layers_in_last_pipeline_stage", 0, 10000},
     Range{"model.hierarchical_context_parallel_sizes", 1, kRanks},
-    Range{"model.recompute_num_layers", 1, 10000},
+    Range{"model.recompute_num_layers", 0, 10000},
     Range{"model.cpu_offloading_num_layers", -1, 10000},
     Range{"model.activation_offload_fraction", -1, 2},
     Range{"model.max_inflight_offloads", -1, 1 << 20},
@@ -114,10 +115,11 @@ constexpr std::array kRanges{
     Range{"train.micro_batch_size", 1, 1 << 20},
     Range{"train.global_batch_size", 1, kWidest},
     Range{"train.train_iters", 1, kMostSteps},
+    Range{"train.train_samples", 1, kMostSamples},
     Range{"train.exit_interval", 1, kMostSteps},
     Range{"train.exit_duration_in_mins", 0, 1e7, Ends::High},
     Range{"train.eval_interval", 0, kMostSteps},
-    Range{"train.eval_iters", 1, kMostSteps},
+    Range{"train.eval_iters", 0, kMostSteps},
     Range{"train.eval_global_batch_size", 1, kWidest},
     Range{"train.eval_micro_batch_size", 1, 1 << 20},
     Range{"train.manual_gc_interval", 0, kMostSteps},
@@ -130,7 +132,13 @@ constexpr std::array kRanges{
     Range{"optimizer.clip_grad", 0, 1e9},
     Range{"optimizer.optimizer_offload_fraction", 0, 1},
     Range{"scheduler.lr_warmup_iters", 0, kMostSteps},
+    Range{"scheduler.lr_warmup_samples", 0, kMostSamples},
+    Range{"scheduler.lr_warmup_fraction", 0, 1, Ends::Low},
+    Range{"scheduler.lr_warmup_init", 0, 1000},
     Range{"scheduler.lr_decay_iters", 1, kMostSteps},
+    Range{"scheduler.lr_decay_samples", 1, kMostSamples},
+    Range{"scheduler.lr_wsd_decay_iters", 1, kMostSteps},
+    Range{"scheduler.lr_wsd_decay_samples", 1, kMostSamples},
     Range{"dataset.eval_fraction", 0, 1, Ends::Low},
     Range{"dataset.seq_length", 1, kWidest},
     Range{"dataset.packed_sequence_size", 1, kWidest},
@@ -144,7 +152,7 @@ constexpr std::array kRanges{
     Range{"runtime.world_size", 1, kRanks},
     Range{"runtime.ranks_per_node", 1, kRanks},
     Range{"runtime.threads_per_rank", 1, 256},
-    Range{"runtime.timeout_seconds", 0, 86400, Ends::High},
+    Range{"runtime.timeout_seconds", 0, 1e7, Ends::High},
     Range{"runtime.rollbacks", 0, 1e6},
     Range{"rerun_state_machine.error_injection_rate", 0, kMostSteps},
     Range{"runtime.optimizer_offload_bucket_size", 64, 1e10},

@@ -4,6 +4,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
+#include "weft/config/learning_steps.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/passes/interleave.h"
@@ -124,20 +125,18 @@ std::string batch_text(const config::Config& config) {
 std::string rate_text(const config::Config& config) {
   const config::SchedulerConfig& scheduler = config.scheduler;
   std::string line = base::text("{:g}", config.optimizer.lr);
-  const std::int64_t last = scheduler.lr_decay_iters.value_or(config.train.train_iters);
-  if (scheduler.lr_warmup_iters > last) {
+  const double last = config::decay_steps(config), warmup = config::warmup_steps(config);
+  const std::string steps = warmup == 1 ? "1 step" : base::text("{:.10g} steps", warmup);
+  if (warmup > last) {
     return line +
            base::text(" after {} of warm-up, which the run does not reach: it is {:g} at step {}",
-                      counted(scheduler.lr_warmup_iters, "step"),
-                      config.optimizer.lr * base::number(config.train.train_iters) /
-                          base::number(scheduler.lr_warmup_iters),
+                      steps,
+                      config.optimizer.lr * base::number(config.train.train_iters) / warmup,
                       config.train.train_iters);
   }
-  if (scheduler.lr_warmup_iters > 0) {
-    line += base::text(" after {} of warm-up", counted(scheduler.lr_warmup_iters, "step"));
-  }
+  if (warmup > 0) line += base::text(" after {} of warm-up", steps);
   if (scheduler.lr_decay_style == config::LrDecay::Constant) return line + ", constant";
-  return line + base::text(", {} to {:g} at step {}",
+  return line + base::text(", {} to {:g} at step {:.10g}",
                            config::word(scheduler.lr_decay_style),
                            config.optimizer.min_lr,
                            last);

@@ -110,6 +110,18 @@ void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
   }
 }
 
+// What words of Megatron asked for beyond the keys, each as "--squared-relu: what is here instead".
+Missing unmodelled_words(const Config& config) {
+  std::vector<std::string> words;
+  for (const std::string& asked : config.runtime.unmodelled) {
+    words.push_back(asked.substr(0, asked.find(": ")));
+  }
+  return {.part = text("{}", fmt::join(words, ", ")),
+          .keys = {"runtime.unmodelled"},
+          .message = text("not built yet: {}", fmt::join(config.runtime.unmodelled, "; ")),
+          .fix = words.size() == 1 ? "leave it out" : "leave them out"};
+}
+
 // A run that is judged for GPUs and would not be on one.
 Missing no_gpu_asked_for(const Config& config) {
   const std::string key = config.hardware.gpu ? "hardware.gpu" : "hardware.device_name";
@@ -163,6 +175,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   }
   add_state_dtypes(config.optimizer, add);
   std::vector<Missing> missing = parts.take(model);
+  if (!config.runtime.unmodelled.empty()) missing.push_back(unmodelled_words(config));
   if (derive::is_on_gpu(config) && config.runtime.device == DeviceKind::Cpu) {
     missing.insert(missing.begin(), no_gpu_asked_for(config));
   }

@@ -18,6 +18,19 @@ bool is_selective(const ModelConfig& model) {
   return model.recompute_granularity == RecomputeGranularity::Selective;
 }
 
+// Scripts write 0 where nothing is to run again.
+void judge_no_layers(Judge& judge) {
+  const ModelConfig& model = judge.model();
+  if (model.recompute_num_layers != 0) return;
+  const std::string why = "model.recompute_num_layers = 0 runs no layer again";
+  const bool is_block = model.recompute_granularity == RecomputeGranularity::Full &&
+                        model.recompute_method == RecomputeMethod::Block;
+  judge.set("model.recompute_num_layers", "null", why);
+  if (!is_block) return;
+  judge.set("model.recompute_granularity", "null", why);
+  judge.set("model.recompute_method", "null", why);
+}
+
 void judge_full(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.recompute_granularity != RecomputeGranularity::Full) return;
@@ -151,6 +164,14 @@ void judge_distributed(Judge& judge) {
 }
 
 constexpr Rule kRecomputeRules[] = {
+    {.id = "W145",
+     .kind = Kind::Automatic,
+     .when = "model.recompute_num_layers = 0",
+     .then = "null; with recompute_granularity = full and recompute_method = block these too",
+     .why = "Megatron runs no layer again then.",
+     .example = "model.recompute_granularity=full model.recompute_method=block "
+                "model.recompute_num_layers=0",
+     .judge = judge_no_layers},
     {.id = "TC-49",
      .when = "model.recompute_granularity = full without a method or a number of layers",
      .then = "refused",

@@ -41,6 +41,7 @@ const std::vector<Topic>& all_topics() {
       {"Beside expert-parallel overlap", overlap_conflict_rules()},
       {"Token slices", token_slice_rules()},
       {"Data", dataset_rules()},
+      {"Length of a run", learning_rules()},
       {"Run", run_rules()},
       {"Fabric", fabric_rules()},
       {"Keys without effect", idle_rules()},

@@ -54,6 +54,7 @@ void judge_min_lr(Judge& judge) {
 // A warm-up longer than the run is legal where no decay is given: the run ends inside it.
 void judge_warmup(Judge& judge) {
   const SchedulerConfig& scheduler = judge.config().scheduler;
+  if (scheduler.lr_warmup_samples > 0 || scheduler.lr_warmup_fraction) return;
   if (!judge.sound({"scheduler.lr_warmup_iters", "scheduler.lr_decay_iters"})) return;
   if (!scheduler.lr_decay_iters || scheduler.lr_warmup_iters < *scheduler.lr_decay_iters) return;
   if (scheduler.lr_warmup_iters == 0) return;
@@ -63,6 +64,11 @@ void judge_warmup(Judge& judge) {
                  scheduler.lr_warmup_iters,
                  *scheduler.lr_decay_iters),
             "use less than the decay");
+}
+
+void judge_no_evaluation(Judge& judge) {
+  if (judge.config().train.eval_iters != 0) return;
+  judge.set("train.eval_interval", "0", "train.eval_iters = 0 evaluates nothing");
 }
 
 void judge_data_path(Judge& judge) {
@@ -193,6 +199,13 @@ void judge_nccl(Judge& judge) {
 }
 
 constexpr Rule kRunRules[] = {
+    {.id = "W144",
+     .kind = Kind::Automatic,
+     .when = "train.eval_iters = 0",
+     .then = "train.eval_interval := 0, and no test split is evaluated",
+     .why = "Scripts for Megatron switch evaluation off so.",
+     .example = "train.eval_iters=0 train.eval_interval=5",
+     .judge = judge_no_evaluation},
     {.id = "W10",
      .when = "a micro-batch above 2^31 tokens, or a step above 2^40",
      .then = "refused",

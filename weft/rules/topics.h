@@ -36,6 +36,7 @@ std::span<const Rule> overlap_conflict_rules();
 std::span<const Rule> delayed_wgrad_rules();
 std::span<const Rule> token_slice_rules();
 std::span<const Rule> dataset_rules();
+std::span<const Rule> learning_rules();
 std::span<const Rule> run_rules();
 std::span<const Rule> fabric_rules();
 std::span<const Rule> idle_rules();

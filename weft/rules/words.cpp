@@ -204,6 +204,27 @@ constexpr Rule kWordsRules[] = {
          "The harness computes the layout of these models anew from both sizes. Of sizes that it "
          "does not know it keeps DeepSeek-V3's layout, and gives Kimi-K2 none.",
      .example = "deepseek_v3 -pp 8 -vp 2 world=64 train.global_batch_size=64 -ep 8"},
+    {.id = "H23",
+     .kind = Kind::Warning,
+     .when = "a word of Megatron-LM or Megatron Bridge that changes time or memory there, and no "
+             "number here",
+     .then = "it is accepted; the price has it at its default",
+     .why = "What is learned is the same. A price is read with what it leaves out.",
+     .example = "--use-sharp"},
+    {.id = "H21",
+     .kind = Kind::Warning,
+     .when = "a word of Megatron-LM or Megatron Bridge that changes what is learned, and that "
+             "Weft does not know",
+     .then = "runtime.unmodelled names it: the run is judged, planned and priced without it, and "
+             "not trained",
+     .why = "A pasted line is judged whole, and no other model than the one asked for is trained.",
+     .example = "--qk-l2-norm"},
+    {.id = "H22",
+     .kind = Kind::Automatic,
+     .when = "start and end of the weight decay, both the same",
+     .then = "optimizer.weight_decay is that",
+     .why = "Megatron has a schedule of the weight decay, which is constant by default.",
+     .example = "--start-weight-decay 0.2 --end-weight-decay 0.2"},
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ Batch read_samples(const Engine& engine,
 
 Evaluations::Ended Evaluations::evaluate(StepRecord& record) {
   const std::int64_t interval = engine_.config().train.eval_interval;
+  if (engine_.config().train.eval_iters == 0) return Ended::Done;
   const bool last = record.iteration == record.iterations;
   if (interval > 0 && (record.iteration % interval == 0 || last)) validate(record);
   if (last && dataset_.samples(data::Split::Test) > 0) {

@@ -21,6 +21,7 @@ void run_dry(Engine& engine, std::int64_t left_out, MemoryLog& log) {
   train_step(engine, {.batch = batch, .left_out = left_out}, exec::Tracing::Off);
   model_statistics(engine);
   const config::Config& config = engine.config();
+  if (config.train.eval_iters == 0) return;
   if (config.train.eval_interval <= 0 && !data::has_test_split(config.dataset)) return;
   log.begin(Phase::Evaluation);
   evaluate_step(engine, {.batch = batch, .left_out = left_out});

@@ -1,5 +1,5 @@
 // Kebab-case flags: one for every config key, made from the field table, and Megatron-LM's own
-// spellings where they differ.
+// (megatron.h).
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 #include "weft/config/field.h"
 #include "weft/words/harness_flags.h"
+#include "weft/words/megatron.h"
 
 namespace weft::words {
 
 // Whether a word opens a flag; a negative number is a value.
 bool is_flag(std::string_view word);
 
-// What a kebab-case flag means.
+// What a kebab-case flag means: a key of the table, or a word of Megatron-LM.
 struct KebabFlag {
   enum class Takes {
     Nothing,  // its presence says it
@@ -25,20 +26,16 @@ struct KebabFlag {
   };
   std::string name;  // "--expert-model-parallel-size"
   Takes takes = Takes::Value;
-  // Settings `key=value`; where the flag takes a value it stands for {}.
-  std::vector<std::string> sets;
-  std::optional<Effect> effect;          // instead of settings
-  std::string note;                      // said where it sets nothing: Weft always does that
-  std::string only;                      // the one value it may have; empty: any
-  std::string refusal;                   // why the flag is refused; empty: it is not
-  const config::Field* field = nullptr;  // of a flag made from the table
+  std::string set;                       // "model.num_layers={}", {} for the value
+  const config::Field* field = nullptr;  // of the key with this name, if there is one
+  MegatronFlag megatron;                 // in place of `set`
 };
 
 // Of "--expert-model-parallel-size", "--no-sequence-parallel"; nothing where there is none. A name
 // that several sections have means comm_overlap's, then model's, train's, optimizer's and ddp's.
 std::optional<KebabFlag> find_kebab_flag(std::string_view name);
 
-// Every name, for suggestions and completion.
+// Every name that asks for something Weft has, for completion.
 std::vector<std::string> kebab_flag_names();
 
 // "did you mean '--expert-model-parallel-size'?" among kebab-case and harness flags.

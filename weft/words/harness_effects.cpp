@@ -1,6 +1,7 @@
 #include "weft/words/harness_effects.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
@@ -183,6 +184,46 @@ void set_compute_dtype(const Asked& asked, Ledger& ledger) {
   }
 }
 
+// Megatron Bridge's names of precisions.
+void set_mixed_precision(const Asked& asked, Ledger& ledger) {
+  struct Name {
+    std::string_view bridge, dtype;
+  };
+  constexpr Name kNames[] = {{"bf16_mixed", "bf16"},
+                             {"bf16_with_fp8_current_scaling_mixed", "fp8_cs"},
+                             {"bf16_with_fp8_delayed_scaling_mixed", "fp8_ds"},
+                             {"bf16_with_fp8_subchannel_scaling_mixed", "fp8_sc"},
+                             {"bf16_with_mxfp8_mixed", "fp8_mx"},
+                             {"bf16_with_nvfp4_mixed", "nvfp4"}};
+  std::string name = asked.text;
+  std::ranges::replace(name, '-', '_');
+  if (name == "null") return;
+  if (name == "fp16_mixed") {
+    ledger.set(asked, "model.fp16", "true");
+    return ledger.set(asked, "model.params_dtype", "fp16");
+  }
+  const auto known = std::ranges::find(kNames, name, &Name::bridge);
+  if (known == std::end(kNames)) {
+    return ledger.complain(text("{}: it is one of {}, fp16_mixed",
+                                place_text(asked),
+                                fmt::join(kNames | std::views::transform(&Name::bridge), ", ")));
+  }
+  Asked dtype = asked;
+  dtype.text = known->dtype;
+  set_compute_dtype(dtype, ledger);
+}
+
+void set_positions(const Asked& asked, Ledger& ledger) {
+  if (asked.text == "yarn") {
+    ledger.set(asked, "model.position_embedding_type", "rope");
+    return ledger.set(asked, "model.rope_type", "yarn");
+  }
+  if (asked.text == "mrope" || asked.text == "relative") {
+    return ledger.leave_out(asked, "positions are rotary, learned or none");
+  }
+  ledger.set(asked, "model.position_embedding_type", asked.text);
+}
+
 void set_data(const Asked& asked, Ledger& ledger) {
   if (asked.text == "mock") return ledger.set(asked, "dataset.kind", "mock");
   ledger.complain(
@@ -285,6 +326,15 @@ void apply_effect(const Asked& asked, const Config& last, Ledger& ledger) {
       return set_data_paths(asked, ledger);
     case Effect::LayersPerChunk:
       return set_layers_per_chunk(asked, last, ledger);
+    case Effect::Positions:
+      return set_positions(asked, ledger);
+    case Effect::MixedPrecision:
+      return set_mixed_precision(asked, ledger);
+    case Effect::WeightDecay:
+    case Effect::Unmodelled:
+      return;  // finish_megatron()
+    case Effect::MegatronData:
+      break;  // read as keys
   }
   UNREACHABLE("{}", static_cast<int>(*asked.effect));
 }

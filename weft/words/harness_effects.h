@@ -17,4 +17,7 @@ void apply_effect(const Asked& asked, const config::Config& last, Ledger& ledger
 // What depends on all words together, after the last of them.
 void finish_effects(std::span<const Asked> asked, Ledger& ledger);
 
+// Words of Megatron that depend on the others (megatron_finish.cpp).
+void finish_megatron(std::span<const Asked> asked, Ledger& ledger);
+
 }  // namespace weft::words

@@ -94,6 +94,7 @@ void finish_effects(std::span<const Asked> asked, Ledger& ledger) {
   finish_connections(asked, ledger);
   finish_overlap(asked, ledger);
   finish_token_drop(asked, ledger);
+  finish_megatron(asked, ledger);
 }
 
 }  // namespace weft::words

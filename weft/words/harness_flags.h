@@ -69,6 +69,11 @@ enum class Effect {
   Data,               // --data
   DataPaths,          // --dataset_paths
   LayersPerChunk,     // Megatron-LM's --num-layers-per-virtual-pipeline-stage
+  MegatronData,       // --data-path
+  Positions,          // --position-embedding-type
+  MixedPrecision,     // Megatron Bridge's mixed_precision
+  WeightDecay,        // --start-weight-decay, --end-weight-decay, --weight-decay-incr-style
+  Unmodelled,         // what Weft does not know, and changes what is learned
 };
 
 enum class Takes {

@@ -1,5 +1,7 @@
 #include "weft/words/ledger.h"
 
+#include <algorithm>
+
 #include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
@@ -21,7 +23,7 @@ void Ledger::apply(const Asked& asked) {
     config::apply({.key = asked.key, .value = *asked.value, .where = place_text(asked)},
                   config_,
                   complaints_);
-    if (complaints_.size() > before) return;
+    if (complaints_.size() > before) return refused_keys_.push_back(asked.key);
   }
   claim(asked, asked.key, field->get(config_));
 }
@@ -77,6 +79,14 @@ void Ledger::warn(std::string_view id, std::string_view key, std::string message
                        .fix = std::move(fix)});
 }
 
+void Ledger::leave_out(const Asked& asked, std::string_view why) {
+  const std::string what = text("{}: {}", shown(asked.typed), why);
+  std::vector<std::string>& all = config_.runtime.unmodelled;
+  if (std::ranges::find(all, what) != all.end()) return;
+  all.push_back(what);
+  warn("H21", "runtime.unmodelled", what, "");
+}
+
 bool Ledger::is_set_after(const Asked& asked, std::string_view key) const {
   const auto at = claims_.find(key);
   return at != claims_.end() && at->second.place > asked.place;
@@ -96,6 +106,7 @@ Ledger::Change Ledger::change(const Asked& asked, std::string_view key, std::str
   const Written written = written_from_text(*field, value);
   if (!field->set(config_, written)) {
     complain(text("{}: {}", place_text(asked), type_complaint(*field, written)));
+    refused_keys_.push_back(field->key);
     return {.from = from, .to = from};
   }
   const base::Json to = field->get(config_);

@@ -43,6 +43,8 @@ class Ledger {
   bool assume(std::string_view key, std::string_view value);
 
   void warn(std::string_view id, std::string_view key, std::string message, std::string fix);
+  // The word asks for what Weft does not know: rule H21, and no training.
+  void leave_out(const Asked& asked, std::string_view why);
   void complain(std::string what) { complaints_.push_back(std::move(what)); }
 
   // Whether a word set the key; whether one after `asked` did.
@@ -60,6 +62,8 @@ class Ledger {
   // Without those that a later word undid.
   std::vector<config::Finding> take_automatic();
   std::vector<std::string> take_complaints() { return std::move(complaints_); }
+  // Those whose value could not be read, and that keep the one they had.
+  std::vector<std::string> take_refused_keys() { return std::move(refused_keys_); }
 
  private:
   struct Claim {
@@ -78,7 +82,7 @@ class Ledger {
   std::map<std::string, Claim, std::less<>> claims_;
   std::vector<SetKey> set_keys_;
   std::vector<config::Finding> warnings_, automatic_;
-  std::vector<std::string> complaints_;
+  std::vector<std::string> complaints_, refused_keys_;
 };
 
 }  // namespace weft::words

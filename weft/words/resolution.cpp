@@ -75,6 +75,17 @@ std::vector<Offered> names_of_model(const fs::path& folder, const std::string& m
   return offered;
 }
 
+// Of the words behind flags the first that is the name of a recipe.
+std::optional<std::string> recipe_among(const fs::path& folder, const Words& read) {
+  if (!read.harness.recipe.empty()) return std::nullopt;
+  for (const std::string& word : read.behind_flags) {
+    std::error_code ignored;
+    const bool is_name = word.find_first_of("/.") == std::string::npos && word.size() <= 128;
+    if (is_name && fs::is_regular_file(folder / (word + ".yaml"), ignored)) return word;
+  }
+  return std::nullopt;
+}
+
 // The recipe that the words name, or the harness's flags, or the default.
 PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view default_recipe) {
   const bool by_flags = !read.harness.recipe.empty();
@@ -169,12 +180,12 @@ bool Resolution::is_chosen(std::string_view key) const {
          std::ranges::find(file_keys, key) != file_keys.end();
 }
 
-Resolution resolve_words(const fs::path& recipes_folder,
-                         std::span<const std::string> words,
-                         Audience audience,
-                         std::string_view default_recipe) {
+Resolution resolve_what_reads(const fs::path& recipes_folder,
+                              std::span<const std::string> words,
+                              Audience audience,
+                              std::string_view default_recipe) {
   Words read = read_words(words, audience);
-  Complaints complaints = std::move(read.complaints);
+  if (!read.recipe && !is_megatron_line(read)) read.recipe = recipe_among(recipes_folder, read);
   Resolution resolution{.recipe = {},
                         .config = {},
                         .warnings = std::move(read.warnings),
@@ -182,10 +193,13 @@ Resolution resolve_words(const fs::path& recipes_folder,
                         .harness = read.harness,
                         .set_keys = {},
                         .file_keys = {},
-                        .unknown_vocabulary = false};
+                        .unknown_vocabulary = false,
+                        .complaints = {},
+                        .refused_keys = {}};
   Config start;
   PerfRecipe chosen;
-  keeping(complaints, [&] {
+  Complaints unreadable;
+  keeping(unreadable, [&] {
     chosen = recipe_of(recipes_folder, read, is_megatron_line(read) ? "" : default_recipe);
     if (chosen.name.empty()) return;
     if (is_model_folder(recipes_folder, chosen.name)) {
@@ -200,7 +214,7 @@ Resolution resolve_words(const fs::path& recipes_folder,
     resolution.file_keys = std::move(loaded.keys);
   });
   for (const fs::path& file : read.files) {
-    keeping(complaints, [&] { apply_file(file, recipes_folder, start, resolution, complaints); });
+    keeping(unreadable, [&] { apply_file(file, recipes_folder, start, resolution, unreadable); });
   }
   Ledger ledger(start);
   walk(read.asked, last_config(read.asked, start), ledger);
@@ -211,13 +225,26 @@ Resolution resolve_words(const fs::path& recipes_folder,
   }
   finish_stages(resolution.recipe, read.asked, ledger);
   if (chosen.other_gpus) scale_batch(start, *chosen.other_gpus, read.harness, ledger);
+  Complaints complaints = std::move(read.complaints);
+  append(complaints, unreadable);
   append(complaints, ledger.take_complaints());
   append(resolution.automatic, ledger.take_automatic());
   resolution.config = ledger.config();
   resolution.set_keys = ledger.set_keys();
   take(settle_data(keys_of(resolution.set_keys), resolution.config), resolution, complaints);
-  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
+  if (!unreadable.empty()) throw base::ConfigError(std::move(complaints));
+  resolution.complaints = std::move(complaints);
+  resolution.refused_keys = ledger.take_refused_keys();
   append(resolution.warnings, ledger.take_warnings());
+  return resolution;
+}
+
+Resolution resolve_words(const fs::path& recipes_folder,
+                         std::span<const std::string> words,
+                         Audience audience,
+                         std::string_view default_recipe) {
+  Resolution resolution = resolve_what_reads(recipes_folder, words, audience, default_recipe);
+  if (!resolution.complaints.empty()) throw base::ConfigError(std::move(resolution.complaints));
   return resolution;
 }
 

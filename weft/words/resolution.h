@@ -26,6 +26,9 @@ struct Resolution {
   std::vector<std::string> file_keys;    // set by the recipe and the files of --config-file
   // Whether the vocabulary is a guess: a line of Megatron-LM that names no tokenizer (H17).
   bool unknown_vocabulary = false;
+  // What is wrong with the words; the rest of them is applied. Of keys whose value could not be
+  // read nothing more is to be said.
+  std::vector<std::string> complaints, refused_keys;
 
   // Whether somebody chose the value of the key, so that it is no mere default.
   bool is_chosen(std::string_view key) const;
@@ -37,6 +40,13 @@ Resolution resolve_words(const std::filesystem::path& recipes_folder,
                          std::span<const std::string> words,
                          Audience audience,
                          std::string_view default_recipe = "");
+
+// The same, with what is wrong with the words in `complaints`, so that the rest can be judged
+// beside it. ConfigError where the recipe or a file cannot be read.
+Resolution resolve_what_reads(const std::filesystem::path& recipes_folder,
+                              std::span<const std::string> words,
+                              Audience audience,
+                              std::string_view default_recipe = "");
 
 // `start` as the words of a run change it, recipes and files aside. ConfigError with everything
 // that is wrong with them.

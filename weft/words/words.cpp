@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
 #include "weft/base/text.h"
+#include "weft/config/blend_list.h"
 #include "weft/config/field.h"
 #include "weft/config/list_sum.h"
 #include "weft/config/other_names.h"
 #include "weft/words/flags.h"
 #include "weft/words/pasted.h"
+#include "weft/words/word_shapes.h"
 
 namespace weft::words {
 
@@ -18,16 +21,6 @@ using base::text;
 
 // Far more than anyone types; a script that goes on forever is refused.
 constexpr std::size_t kMostWords = 4096;
-
-// Whether a word sets or gives back a key that exists, so that it is not the value of a flag.
-bool is_setting(std::string_view word) {
-  const std::size_t start = word.find_first_not_of("+~");
-  if (start == std::string_view::npos) return false;
-  const std::string_view rest = word.substr(start);
-  const std::string_view key = rest.substr(0, rest.find('='));
-  const bool sets = key.size() < rest.size() || word.front() == '~';
-  return sets && find_field(meant_key(key)) != nullptr;
-}
 
 // Options of weft perf and weft schedule, which read them before the words.
 struct CommandOption {
@@ -43,15 +36,6 @@ constexpr CommandOption kCommandOptions[] = {{"--vary", "perf", Takes::Text},
                                              {"--svg", "schedule", Takes::Text},
                                              {"--costs", "schedule", Takes::Text},
                                              {"--overwrite", "train", Takes::Nothing}};
-
-// Whether a word is a value whatever stands before it: a number, a switch, a list.
-bool is_plain_value(std::string_view word) {
-  for (const char* said : {"yes", "no", "on", "off", "none", "None", "null"}) {
-    if (word == said) return true;
-  }
-  return base::parse_number(word).has_value() || WordCodec<bool>::parse(std::string(word)) ||
-         word.starts_with('[') || word.starts_with('(');
-}
 
 class WordReader {
  public:
@@ -94,6 +78,9 @@ class WordReader {
           text("override '{}': write key=value, as in model.num_layers=4", shown(word)));
     }
     const std::string key = word.substr(start, equals - start);
+    if (const MegatronWord* megatron = megatron_key(key)) {
+      return mean(*megatron, word, key, plain_value(word.substr(equals + 1)));
+    }
     if (start > 0 && find_field(meant_key(key)) == nullptr) {
       return complain(text("'{}': {} adds no key: the config is typed, and has no '{}': {}",
                            shown(word),
@@ -111,6 +98,7 @@ class WordReader {
       return complain(
           text("'{}': write ~{} to give the key back its default", shown(word), shown(key)));
     }
+    if (megatron_key(key) != nullptr) return;  // its default is what Weft does
     const std::string meant = meant_key(key);
     if (find_field(meant) == nullptr) {
       return complain(
@@ -123,6 +111,59 @@ class WordReader {
                            .value = std::nullopt,
                            .effect = std::nullopt,
                            .text = ""});
+  }
+
+  // Null for keys that Weft has.
+  static const MegatronWord* megatron_key(const std::string& key) {
+    return find_field(meant_key(key)) == nullptr ? find_megatron_key(key) : nullptr;
+  }
+
+  // What is written behind a key's sign, without quotes, and as YAML has its switches.
+  static std::string plain_value(std::string_view written) {
+    const std::string value(unquoted(base::trim(written)));
+    if (value == "True") return "true";
+    return value == "False" ? "false" : value;
+  }
+
+  // A word of Megatron-LM or Megatron Bridge; `name` is its flag or key.
+  void mean(const MegatronWord& word,
+            const std::string& typed,
+            const std::string& name,
+            const std::string& value) {
+    if (word.is_same(value)) return;
+    const MegatronMeaning& meaning = word.meaning;
+    switch (meaning.kind) {
+      case MegatronMeaning::Kind::Sets:
+        return set_all(word, typed, value);
+      case MegatronMeaning::Kind::Acts:
+        return act(typed, *meaning.effect, value);
+      case MegatronMeaning::Kind::Idle:
+        return say_idle(name, std::string(meaning.text));
+      case MegatronMeaning::Kind::Noted:
+        return warn("H20", text("{} is not modelled: {}", shown(typed), meaning.text));
+      case MegatronMeaning::Kind::Refused:
+        return complain(text("{}: {}", name, meaning.text));
+      case MegatronMeaning::Kind::Unmodelled:
+      case MegatronMeaning::Kind::UnmodelledWith:
+      case MegatronMeaning::Kind::AsKey:
+        act(typed, Effect::Unmodelled, value);
+        read_.asked.back().megatron = &word;
+        return;
+    }
+    UNREACHABLE("kind {}", static_cast<int>(meaning.kind));
+  }
+
+  void set_all(const MegatronWord& word, const std::string& typed, const std::string& value) {
+    const bool is_switch = word.takes == MegatronWord::Takes::Nothing;
+    const bool follows = word.meaning.text.find("{}") != std::string_view::npos;
+    if (is_switch && !follows && value != "true") {
+      return complain(text("{}: it takes no value: leave it out", shown(typed)));
+    }
+    for (const std::string& pattern : base::split(word.meaning.text, ' ')) {
+      const std::size_t equals = pattern.find('=');
+      const std::string given = pattern.substr(equals + 1);
+      set(typed, pattern.substr(0, equals), given == "{}" ? value : given);
+    }
   }
 
   void set(const std::string& typed, std::string_view key, std::string_view value) {
@@ -152,6 +193,15 @@ class WordReader {
                            .text = std::string(value)});
   }
 
+  // --data-path PATH, or weights and paths in turn, or paths.
+  void set_data(const std::string& flag, std::vector<std::string> words) {
+    set(flag, "dataset.kind", "indexed");
+    if (words.size() == 1) return set(text("{} {}", flag, words[0]), "dataset.path", words[0]);
+    set(flag, "dataset.blend", "[]");
+    read_.asked.back().typed = text("{} {}", flag, fmt::join(words, " "));
+    read_.asked.back().value = std::move(words);
+  }
+
   void read_flag(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -170,15 +220,22 @@ class WordReader {
     for (const CommandOption& option : kCommandOptions) {
       if (option.name == name) return refuse_option(option, given);
     }
-    if (!given && is_value_next()) given = words_[at_++];
+    std::vector<std::string> values = take_all();
+    if (given) values.insert(values.begin(), *given);
     const std::string key = name.substr(std::min(name.find_first_not_of('-'), name.size()));
-    if (given && find_field(meant_key(key)) != nullptr) {
+    if (values.size() == 1 && find_field(meant_key(key)) != nullptr) {
       return complain(
-          text("unknown flag '{}': write {}={}", shown(name), shown(key), shown(*given)));
+          text("unknown flag '{}': write {}={}", shown(name), shown(key), shown(values[0])));
     }
     complain(text("unknown flag '{}': {}", shown(name), hint(name, flag_hint)));
-    // What follows may be more values of it: none is told to be a second recipe.
-    while (given && is_value_next()) ++at_;
+  }
+
+  // The words up to the next flag or setting belong to the flag before them.
+  std::vector<std::string> take_all() {
+    std::vector<std::string> values;
+    while (has_value() && !is_override(words_[at_])) values.push_back(words_[at_++]);
+    read_.behind_flags.insert(read_.behind_flags.end(), values.begin(), values.end());
+    return values;
   }
 
   void refuse_option(const CommandOption& option, const std::optional<std::string>& given) {
@@ -224,32 +281,64 @@ class WordReader {
         }
         break;
       case KebabFlag::Takes::Value:
-      case KebabFlag::Takes::Values:
         if (!take_value(flag.name, flag.field ? flag.field->type : "a value", given)) return;
         break;
+      case KebabFlag::Takes::Values:
+        if (flag.megatron.word != nullptr && flag.field == nullptr) return read_many(flag, given);
+        if (!take_value(flag.name, flag.field ? flag.field->type : "a value", given)) return;
+        given = take_more(*flag.field, *given, wrote ? 0 : 1);
+        break;
     }
-    if (flag.takes == KebabFlag::Takes::Values)
-      given = take_more(*flag.field, *given, wrote ? 0 : 1);
     apply_kebab(flag, given);
   }
 
+  // Words of Megatron-LM's that take any number of values, which are no list of Weft's.
+  void read_many(const KebabFlag& flag, const std::optional<std::string>& given) {
+    const bool is_data = flag.megatron.word->meaning.effect == Effect::MegatronData;
+    std::vector<std::string> values;
+    if (given) {
+      values.push_back(*given);
+    } else {
+      values = is_data ? take_data() : take_all();
+    }
+    if (!is_data) {
+      const std::string list = text("{}", fmt::join(values, " "));
+      return mean(*flag.megatron.word, text("{} {}", flag.name, list), flag.name, list);
+    }
+    if (values.empty()) return complain(text("{} needs a value: a path", flag.name));
+    set_data(flag.name, std::move(values));
+  }
+
+  // After a weight stand paths and weights. After a path a word may be the recipe, unless it is a
+  // path too.
+  std::vector<std::string> take_data() {
+    std::vector<std::string> words;
+    while (has_value()) {
+      const std::string& word = words_[at_];
+      const bool weighted = !words.empty() && base::parse_number(words[0]).has_value();
+      const bool is_path = word.find('/') != std::string::npos;
+      if (!words.empty() && !weighted && !is_path && !read_.recipe) break;
+      words.push_back(word);
+      ++at_;
+    }
+    return words;
+  }
+
   void apply_kebab(const KebabFlag& flag, const std::optional<std::string>& given) {
-    const std::string typed = given ? text("{} {}", flag.name, *given) : flag.name;
-    if (!flag.refusal.empty()) return complain(text("{}: {}", flag.name, flag.refusal));
-    if (flag.effect) return act(typed, *flag.effect, given.value_or(""));
-    if (!flag.only.empty() && *given != flag.only) {
-      return complain(text("{} {}: {}: leave it out, or write {}",
-                           flag.name,
-                           shown(*given),
-                           flag.note,
-                           flag.only));
+    std::string typed = given ? text("{} {}", flag.name, *given) : flag.name;
+    if (flag.megatron.word == nullptr) {
+      const std::size_t equals = flag.set.find('=');
+      const std::string value = flag.set.substr(equals + 1);
+      return set(typed, flag.set.substr(0, equals), value == "{}" ? *given : value);
     }
-    if (flag.sets.empty()) return say_idle(flag.name, flag.note);
-    for (const std::string& pattern : flag.sets) {
-      const std::size_t equals = pattern.find('=');
-      const std::string value = pattern.substr(equals + 1);
-      set(typed, pattern.substr(0, equals), value == "{}" ? *given : value);
+    if (flag.takes != KebabFlag::Takes::Choice) {
+      return mean(*flag.megatron.word, typed, flag.name, *given);
     }
+    // Without a value it says true, and --no-X says false.
+    const bool on = *given == "true" || *given == "True";
+    if (on) typed = flag.name;
+    const bool says = on == flag.megatron.says;
+    mean(*flag.megatron.word, typed, flag.name, says ? "true" : "false");
   }
 
   // A list as one word with commas, or as several words: those that follow and are of its type.
@@ -320,11 +409,15 @@ class WordReader {
   }
 
   void say_idle(const std::string& name, const std::string& why) {
-    read_.warnings.push_back({.id = "H14",
+    warn("H14", text("{} changes nothing here: {}", name, why));
+  }
+
+  void warn(std::string_view id, std::string message) {
+    read_.warnings.push_back({.id = std::string(id),
                               .key = "",
                               .from = nullptr,
                               .to = nullptr,
-                              .message = text("{} changes nothing here: {}", name, why),
+                              .message = std::move(message),
                               .fix = ""});
   }
 

@@ -13,6 +13,7 @@
 #include "weft/config/finding.h"
 #include "weft/words/harness_flags.h"
 #include "weft/words/launch.h"
+#include "weft/words/megatron.h"
 
 namespace weft::words {
 
@@ -28,7 +29,8 @@ struct Asked {
   std::string key;                       // empty where the flag has an effect
   std::optional<config::Written> value;  // nothing: the key gets its default back
   std::optional<Effect> effect;
-  std::string text;  // what the flag was given, for its effect
+  std::string text;                        // what the flag was given, for its effect
+  const MegatronWord* megatron = nullptr;  // of Effect::Unmodelled
 };
 
 struct Words {
@@ -39,6 +41,9 @@ struct Words {
   std::vector<std::filesystem::path> files;  // of --config-file
   std::vector<Asked> asked;
   HarnessSelection harness;
+  // Behind flags that are unknown or take several values: one may be the recipe, where none is
+  // named.
+  std::vector<std::string> behind_flags;
   std::vector<config::Finding> warnings;
   std::vector<std::string> complaints;  // what is wrong; the rest is read all the same
 };
