@@ -285,6 +285,31 @@ TEST(CheckCommand, AFileThatIsNotHereIsAWarning) {
   const Json json = check("tiny dataset.kind=indexed dataset.path=/no/such/data", 0);
   EXPECT_EQ(json["legal"], true);
   EXPECT_TRUE(has_id(json["warnings"], "W71"));
+  const Json load = check("tiny checkpoint.load=/no/such/checkpoint", 0);
+  EXPECT_TRUE(load["legal"]);
+  EXPECT_TRUE(has_id(load["warnings"], "W71"));
+  EXPECT_EQ(weft("train tiny checkpoint.load=/no/such/checkpoint").code, 2);
+}
+
+TEST(CheckCommand, AnUnknownWordIsOneErrorBesideAllOthers) {
+  const Json json = check("tiny --no-such-flag a b model.num_layers=0 model.hidden_size=x", 2);
+  EXPECT_EQ(json["errors"].size(), 3u) << json["errors"];
+  EXPECT_TRUE(has_id(json["errors"], "W31"));
+  EXPECT_TRUE(has_id(json["errors"], "W1"));
+  const Outcome train = weft("train tiny --no-such-flag a b model.num_layers=0");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_TRUE(contains(train.err, "--no-such-flag")) << train.err;
+  EXPECT_TRUE(contains(train.err, "model.num_layers = 0")) << train.err;
+}
+
+TEST(CheckCommand, WhatIsNotModelledIsJudgedAndNotTrained) {
+  const Json json = check("tiny dataset.eod_mask_loss=true", 0);
+  EXPECT_TRUE(json["legal"]);
+  EXPECT_EQ(json["runs"], false);
+  EXPECT_TRUE(has_id(json["warnings"], "H21"));
+  const Outcome train = weft("train tiny dataset.eod_mask_loss=true");
+  EXPECT_EQ(train.code, 2);
+  EXPECT_TRUE(contains(train.err, "every token counts in the loss")) << train.err;
 }
 
 TEST(CheckCommand, AScheduleOfTooManyNodesIsRefusedBeforeItIsPlanned) {

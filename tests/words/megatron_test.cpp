@@ -40,7 +40,7 @@ bool warns(const Resolution& run, std::string_view id) {
 std::string class_of(const Resolution& run) {
   if (!run.complaints.empty()) return "refused: " + run.complaints[0];
   if (warns(run, "H21")) return "unmodelled";
-  if (warns(run, "H20")) return "noted";
+  if (warns(run, "H23")) return "noted";
   if (warns(run, "H14")) return "idle";
   return run.set_keys.empty() ? "silent" : "taken";
 }

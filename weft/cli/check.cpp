@@ -1,5 +1,6 @@
 // weft check: judges a run without running it.
 #include <algorithm>
+#include <filesystem>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -41,10 +42,21 @@ void look_at_files(rules::Verdict& verdict, base::Overwrite overwrite) {
                            .message = message,
                            .fix = {}};
   };
+  config::Config here = verdict.config;
+  const std::string load = here.checkpoint.load;
+  std::error_code ignored;
+  if (!load.empty() && !std::filesystem::exists(load, ignored)) {
+    here.checkpoint.load.clear();
+    // Such a run starts anew where it finds nothing.
+    if (load != here.checkpoint.save) {
+      verdict.warnings.push_back(finding(
+          base::text("checkpoint.load='{}' is not on this machine: needed where the run starts",
+                     config::shown(load))));
+    }
+  }
   try {
-    const train::Preparation ready = train::prepare(verdict.config);
-    for (const std::string& complaint :
-         train::place_complaints(verdict.config, ready.resumed, overwrite)) {
+    const train::Preparation ready = train::prepare(here);
+    for (const std::string& complaint : train::place_complaints(here, ready.resumed, overwrite)) {
       verdict.warnings.push_back(finding(complaint));
     }
   } catch (const base::ConfigError& error) {

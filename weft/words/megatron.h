@@ -17,7 +17,7 @@ struct MegatronMeaning {
     Sets,            // `text`: settings `key=value`, {} for the word's own value
     Acts,            // `effect`
     Idle,            // changes nothing here: H14
-    Noted,           // learns the same, and is not in the price: H20
+    Noted,           // learns the same, and is not in the price: H23
     Unmodelled,      // learns something else: H21, and no training
     UnmodelledWith,  // so where `key` is not at its default; else idle
     AsKey,           // so where `key` has another value; else accepted in silence

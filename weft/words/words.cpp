@@ -140,7 +140,7 @@ class WordReader {
       case MegatronMeaning::Kind::Idle:
         return say_idle(name, std::string(meaning.text));
       case MegatronMeaning::Kind::Noted:
-        return warn("H20", text("{} is not modelled: {}", shown(typed), meaning.text));
+        return warn("H23", text("{} is not modelled: {}", shown(typed), meaning.text));
       case MegatronMeaning::Kind::Refused:
         return complain(text("{}: {}", name, meaning.text));
       case MegatronMeaning::Kind::Unmodelled:
