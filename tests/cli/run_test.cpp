@@ -153,7 +153,8 @@ TEST_F(Run, EverySignalToEndSavesTheWeightsAndSaysSo) {
     EXPECT_TRUE(fs::exists(saved() / "model.safetensors"));
     EXPECT_EQ(contents(folder_ / "saved" / "latest_checkpointed_iteration.txt"),
               text("{}\n", whole_lines()));
-    EXPECT_TRUE(has(run.err(), "stopping after this step; press again to stop at once"));
+    const std::string way_out = number == SIGTERM ? "a second SIGTERM" : "SIGINT";
+    EXPECT_TRUE(has(run.err(), "\nstopping after this step; " + way_out + " stops at once\n"));
     EXPECT_TRUE(has(run.out(), "stopped after ")) << run.out();
     EXPECT_GT(whole_lines(), 0u);
   }
@@ -185,7 +186,7 @@ TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {
                                      "train.micro_batch_size=1"));
     run.wait_until([&] { return !contents(metrics()).empty(); });
     run.signal(number);
-    run.wait_until([&] { return has(run.err(), "press again to stop at once"); });
+    run.wait_until([&] { return has(run.err(), "SIGINT stops at once"); });
     run.signal(SIGINT);
     EXPECT_EQ(run.wait(), -1) << run.err();
     EXPECT_FALSE(has(run.out(), "stopped after ")) << run.out();

@@ -79,7 +79,7 @@ TEST(GraphText, MalformedLinesAreErrorsThatNameTheLine) {
       {"compute F0.embed <\n", "line 1: expected '<' and the nodes waited for"},
       {"compute F0.embed\nep 0F0.count\n", "line 2: node '0F0.count': at position 4"},
       {"compute F0.embed\nep 0F0.counts < F00.embed\n", "line 2: node 'F00.embed': at position 1"},
-      {"compute\tF0.embed\n", "line 1: 'compute?F0.embed' is not a lane"},
+      {"compute\tF0.embed\n", R"(line 1: 'compute\tF0.embed' is not a lane)"},
       {"compute \xce\xb4\n", "line 1: node '\xce\xb4': at position 0"},
   };
   for (const Malformed& wrong : cases) {

@@ -20,6 +20,24 @@ std::string reason_of(const std::exception_ptr& error) {
   }
 }
 
+std::string told(const std::exception_ptr& error) {
+  const std::string reason = reason_of(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const ConfigError&) {
+    return reason;
+  } catch (const SystemError&) {
+    return reason;
+  } catch (const std::bad_alloc&) {
+    return reason;
+  } catch (const std::system_error&) {
+    return reason;
+  } catch (...) {
+    return text("a bug in weft: {}; please report it with the command and what weft doctor prints",
+                reason);
+  }
+}
+
 void throw_at(std::string_view where, const std::exception_ptr& error) {
   const std::string what = text("{}: {}", where, reason_of(error));
   try {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "weft/base/visible.h"
+
 namespace weft::base {
 namespace {
 
@@ -33,8 +35,6 @@ std::optional<Number> parse_whole(std::string_view word) {
     return std::nullopt;
   return value;
 }
-
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 bool ends_in_any(std::string_view word, std::initializer_list<std::string_view> endings) {
   return std::ranges::any_of(endings, [&](std::string_view end) { return word.ends_with(end); });
@@ -111,18 +111,10 @@ std::string with_article(std::string_view word) {
 
 std::string shown(std::string_view raw) {
   constexpr std::size_t kShown = 80;
-  std::string clean(raw.substr(0, kShown));
-  std::ranges::replace_if(clean, is_control, '?');
-  return raw.size() > kShown ? clean + "..." : clean;
+  const std::string_view part = shortened(raw, kShown);
+  return part.size() < raw.size() ? visible(part) + "..." : visible(part);
 }
 
-std::string without_controls(std::string_view raw) {
-  std::string clean(raw);
-  std::ranges::replace_if(
-      clean,
-      [](char c) { return is_control(c) && c != '\n'; },
-      '?');
-  return clean;
-}
+std::string without_controls(std::string_view raw) { return visible(raw, Escapes::Lines); }
 
 }  // namespace weft::base

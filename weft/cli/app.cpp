@@ -1,12 +1,16 @@
 #include "weft/cli/app.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "weft/base/error.h"
+#include "weft/base/error_context.h"
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/help.h"
+#include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
 #include "weft/cli/process.h"
 #include "weft/train/launch.h"
@@ -28,8 +32,17 @@ void name_group(CLI::App& app) {
   }
 }
 
+// Under a launcher every rank finds what is wrong with the words, and rank 0 speaks for all: when
+// it ends, the launcher ends the others. A rank that is still there afterwards has found something
+// of its own.
+void let_first_rank_speak() {
+  constexpr std::chrono::seconds kPatience{3};
+  if (launcher_rank() != 0) std::this_thread::sleep_for(kPatience);
+}
+
 int fail(ExitCode code, const std::vector<std::string>& complaints, Format format) {
   std::cout.flush();
+  if (code == kWrongInput) let_first_rank_speak();
   print_failure(complaints, format);
   return code;
 }
@@ -49,10 +62,8 @@ int act(const Action& chosen, Format format) {
     return fail(kWrongInput, {error.what()}, format);
   } catch (const train::ReportedError& error) {
     return error.cause() == train::ReportedError::Cause::Input ? kWrongInput : kFailed;
-  } catch (const base::InternalError& error) {
-    return fail(kFailed, {std::string("a bug in weft: ") + error.what()}, format);
-  } catch (const std::exception& error) {
-    return fail(kFailed, {error.what()}, format);
+  } catch (...) {
+    return fail(kFailed, {base::told(std::current_exception())}, format);
   }
 }
 
@@ -105,6 +116,18 @@ Format format_of(std::span<const std::string> words) {
   return std::ranges::find(words, "--json") == words.end() ? Format::Text : Format::Json;
 }
 
+// `weft help`, `weft help COMMAND` and `weft version`, as people type them.
+std::vector<std::string> as_options(std::vector<std::string> words) {
+  if (words.empty()) return words;
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  } else if (words.front() == "version" && words.size() == 1) {
+    words.front() = "--version";
+  }
+  return words;
+}
+
 // Commands that take words leave -h to them, as the first letter of -hf: here it is help.
 std::vector<std::string> for_parser(std::vector<std::string> words) {
   for (std::string& word : words) {
@@ -128,7 +151,8 @@ int run(int argc, char** argv) {
   Action chosen;
   add_commands(program, chosen);
   name_group(program);
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const std::vector<std::string> words =
+      as_options(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   const Format format = format_of(words);
   if (const auto complaint = misnamed(program, words)) {
     return fail(kWrongInput, {*complaint}, format);

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 
@@ -18,8 +20,25 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 bool speaks = false;  // set before signals are caught
 std::string_view told_first;
 
-void say(std::string_view text) {
-  if (speaks) (void)!::write(STDERR_FILENO, text.data(), text.size());
+// A signal handler may write and little else: one write, so that the lines of ranks do not mix.
+void say(std::string_view doing, std::string_view way_out) {
+  if (!speaks) return;
+  std::array<char, 160> line{};
+  std::size_t end = 0;
+  for (const std::string_view part :
+       {std::string_view("\n"), doing, way_out, std::string_view("\n")}) {
+    const std::size_t count = std::min(part.size(), line.size() - end);
+    std::copy_n(part.data(), count, line.data() + end);
+    end += count;
+  }
+  (void)!::write(STDERR_FILENO, line.data(), end);
+}
+
+// What ends the process at once, for who sent the signal.
+std::string_view way_out_of(int signal) {
+  if (signal == SIGINT) return "; press Ctrl-C again to stop at once";
+  if (signal == SIGTERM) return "; a second SIGTERM stops at once";
+  return "; SIGINT stops at once";
 }
 
 void end_at_next(int signal) {
@@ -36,7 +55,7 @@ void note_interrupt(int signal) {
   // Schedulers send SIGTERM some time after SIGUSR1, and the run may need that time.
   end_at_next(SIGINT);
   if (signal == SIGINT || signal == SIGTERM) end_at_next(SIGTERM);
-  if (first) say(told_first);
+  if (first) say(told_first, way_out_of(signal));
   errno = error;
 }
 

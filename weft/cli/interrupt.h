@@ -17,11 +17,9 @@ namespace weft::cli {
 // one place that has it.) A SIGHUP that is ignored stays ignored, as nohup wants it.
 enum class Caught { All, ExceptSchedulers };  // SIGTERM and SIGUSR1 end the process at once
 // `also` is one more signal that ends the run like SIGUSR1. `said`, which stays where it is, is
-// told when one comes.
-inline constexpr std::string_view kStoppingRun =
-    "\nstopping after this step; press again to stop at once\n";
-inline constexpr std::string_view kEndingSearch =
-    "\nending the search; press again to stop at once\n";
+// told when one comes, with what stops at once: another Ctrl-C, or another signal.
+inline constexpr std::string_view kStoppingRun = "stopping after this step";
+inline constexpr std::string_view kEndingSearch = "ending the search";
 const std::atomic<bool>& catch_interrupts(Caught caught = Caught::All,
                                           std::optional<int> also = std::nullopt,
                                           std::string_view said = kStoppingRun);

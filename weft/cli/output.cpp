@@ -4,15 +4,18 @@
 #include <iostream>
 
 #include "weft/base/text.h"
+#include "weft/base/visible.h"
 #include "weft/cli/launcher.h"
 
 namespace weft::cli {
 
-void print_text(std::string_view text) { std::cout << text; }
+// Text has names of strangers: files, recipes, tensors, words of a trace.
+void print_text(std::string_view text) { std::cout << base::without_controls(text); }
 
 // File names need not be UTF-8; JSON must be.
 void print_json(const base::Json& json) {
-  std::cout << json.dump(-1, ' ', false, base::Json::error_handler_t::replace) << '\n';
+  const std::string text = json.dump(-1, ' ', false, base::Json::error_handler_t::replace);
+  std::cout << base::visible(text, base::Escapes::JsonText) << '\n';
 }
 
 namespace {
@@ -31,13 +34,14 @@ void print_warning(const std::string& what) { print_line("warning", what); }
 
 void print_failure(const std::vector<std::string>& complaints, Format format) {
   constexpr std::size_t kMostLines = 100;
+  const int rank = launcher_rank();
   for (std::size_t i = 0; i < std::min(complaints.size(), kMostLines); ++i) {
-    print_error(complaints[i]);
+    print_error(rank == 0 ? complaints[i] : base::text("rank {}: {}", rank, complaints[i]));
   }
   if (complaints.size() > kMostLines) {
     print_error(base::text("and {} more", complaints.size() - kMostLines));
   }
-  if (format == Format::Json && launcher_rank() == 0) {
+  if (format == Format::Json && rank == 0) {
     print_json({{"error", complaints.front()}, {"errors", complaints}});
     std::cout.flush();
   }
@@ -48,10 +52,13 @@ std::function<void(const std::string& error)> failure_printer(Format format) {
 }
 
 void print_findings(const words::Resolution& resolution) {
+  if (launcher_rank() != 0) return;
   for (const config::Finding& warning : resolution.warnings) {
     print_warning(config::to_text(warning));
   }
-  for (const config::Finding& set : resolution.automatic) std::cerr << set_line(set) + "\n";
+  for (const config::Finding& set : resolution.automatic) {
+    std::cerr << base::without_controls(set_line(set) + "\n");
+  }
 }
 
 std::string set_line(const config::Finding& set) {
@@ -59,6 +66,7 @@ std::string set_line(const config::Finding& set) {
 }
 
 void print_findings(const rules::Verdict& verdict) {
+  if (launcher_rank() != 0) return;
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   for (const rules::Missing& part : verdict.missing) print_warning(part.message);
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "weft/base/text.h"
+#include "weft/base/visible.h"
 
 namespace weft::cli {
 
@@ -15,7 +16,7 @@ ProgressLine::ProgressLine(LinesTo lines)
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  std::fprintf(stderr, "\r\033[K%s", base::visible(text).c_str());
   std::fflush(stderr);
   drawn_ = true;
 }
@@ -24,10 +25,10 @@ void ProgressLine::log(const std::string& line) {
   clear();
   switch (lines_) {
     case LinesTo::Output:
-      std::cout << line + "\n" << std::flush;
+      std::cout << base::without_controls(line + "\n") << std::flush;
       break;
     case LinesTo::Errors:
-      std::fprintf(stderr, "%s\n", line.c_str());
+      std::fprintf(stderr, "%s\n", base::without_controls(line).c_str());
       break;
   }
 }

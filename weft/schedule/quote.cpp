@@ -1,17 +1,12 @@
 #include "weft/schedule/quote.h"
 
-#include <algorithm>
+#include "weft/base/visible.h"
 
 namespace weft::schedule {
 
 std::string quote(std::string_view text) {
   constexpr std::size_t kLimit = 100;
-  std::string quoted(text.substr(0, kLimit));
-  std::ranges::replace_if(
-      quoted,
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
-      '?');
-  return quoted;
+  return base::visible(base::shortened(text, kLimit));
 }
 
 }  // namespace weft::schedule
