@@ -70,6 +70,12 @@ TEST_F(ReportCommand, OfARunSaysWhereItWentAndWhatIsNext) {
     }
   }
   EXPECT_EQ(json["loads"].size(), 4u);
+  for (const char* fact : {"model", "ranks", "batch", "rate", "machine", "weft", "started"}) {
+    EXPECT_NE(json["about"].value(fact, ""), "") << fact;
+  }
+  EXPECT_EQ(json["learning"]["last_step"], 4);
+  EXPECT_EQ(json["learning"]["points"].size(), 4u);
+  EXPECT_EQ(json["starts"], Json::array({0}));
   ASSERT_TRUE(json["memory"].is_object());
   EXPECT_EQ(json["memory"]["ranks"].size(), 1u);
   ASSERT_TRUE(json["comparison"].is_object()) << json["notes"];
@@ -173,6 +179,26 @@ TEST_F(ReportCommand, ARunWithoutATraceTellsWhatItCan) {
   }
   EXPECT_EQ(json["next"][0]["change"], "runtime.trace=true");
   EXPECT_EQ(json["loads"].size(), 4u);
+}
+
+TEST_F(ReportCommand, ARunThatWentOnSaysFromWhichStep) {
+  const std::string folder = file("resumed"), saved = file("saved");
+  const auto train_to = [&](int steps) {
+    return weft(
+        base::text("train tiny world=1 ep=1 gbs=2 model.num_layers=1 dataset.kind=mock "
+                   "train.eval_interval=0 train.train_iters={} checkpoint.save={} "
+                   "checkpoint.load={} runtime.run_dir={}",
+                   steps,
+                   saved,
+                   saved,
+                   folder));
+  };
+  ASSERT_EQ(train_to(2).code, 0);
+  ASSERT_EQ(train_to(3).code, 0);
+  const Json json = report(folder);
+  EXPECT_EQ(json["starts"], Json::array({0, 2}));
+  EXPECT_EQ(json["learning"]["last_step"], 3);
+  EXPECT_NE(json["about"]["started"].dump().find("from step 2"), std::string::npos);
 }
 
 TEST_F(ReportCommand, ATraceOfAnotherRunIsNotedNotBelieved) {

@@ -18,6 +18,7 @@ function curve(place, title, colour, points, dots, marks, words) {
     }
     const path = points.map((one, i) => (i ? "L" : "M") + x(one.step).toFixed(1) + " " + y(one.value).toFixed(1)).join("");
     svgElement("path", {stroke: colour, fill: "none", "stroke-width": 1.5, d: path}, made);
+    if (points.length === 1) svgElement("circle", {cx: x(points[0].step), cy: y(points[0].value), r: 2.5, fill: colour}, made);
     for (const dot of dots) {
       const mark = svgElement("circle", {cx: x(dot.step), cy: y(dot.value), r: 3.5, fill: colours.eval}, made);
       svgElement("title", {}, mark).textContent = (dot.name || "held-out") + " " + words(dot.value) + " after step " + dot.step;
