@@ -14,7 +14,7 @@ void require_sum(const std::vector<weft::trace::RankWalls>& ranks) {
   for (const weft::trace::RankWalls& rank : ranks) {
     const weft::trace::Walls& walls = rank.walls;
     const double sum = walls.compute + walls.host + walls.communication + walls.bubble +
-                       walls.late + walls.copy + walls.idle;
+                       walls.late + walls.copy + walls.idle + walls.slowed;
     if (std::abs(sum - walls.step) > 1e-6 * walls.step + 1e-6) std::abort();
   }
 }

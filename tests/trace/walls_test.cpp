@@ -135,7 +135,7 @@ TEST(DominantWall, IsTheLargestLossOrComputeWhereAllAreSmall) {
 
 // Of a simulated step: the operation is over after 3 ms, and what travels beside it makes it
 // last 4.
-TEST(Walls, WhatTransfersTakeOfComputeIsCommunication) {
+TEST(Walls, WhatTransfersTakeOfComputeIsAWallOfItsOwn) {
   Timeline timeline = Hand(0)
                           .communication("ep", "0F0.dispatch", 0, 5, Cover::Possible)
                           .node("compute", "0F0.experts", 0, 4)
@@ -145,7 +145,7 @@ TEST(Walls, WhatTransfersTakeOfComputeIsCommunication) {
   const std::vector<Timeline> timelines{timeline};
   const Walls walls = walls_of(timelines, Clocks::Shared).front().walls;
   EXPECT_NEAR(walls.compute, 3, 1e-9);
-  EXPECT_NEAR(walls.communication, 2, 1e-9);
+  EXPECT_NEAR(walls.communication, 1, 1e-9);
   EXPECT_NEAR(walls.slowed, 1, 1e-9);
   EXPECT_NEAR(walls.host, 0, 1e-9) << "the host had issued all of it";
   const Exposure exposure = analyse(timelines);

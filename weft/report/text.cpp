@@ -58,8 +58,8 @@ std::string walls_text(const Report& report) {
   const std::array<WallLine, 9> lines{
       {{"compute", walls.compute, "an operation of the compute lane ran"},
        {"  products", products, "of it matrix products and attention"},
+       {"slowed", walls.slowed, "transfers took of the compute beside them"},
        {"communication", walls.communication, "only messages moved"},
-       {"  slowed", walls.slowed, "of it by what compute is longer beside transfers"},
        {"late ranks", walls.late, "waiting for ranks that had not begun an operation"},
        {"bubble", walls.bubble, "waiting for another stage of the pipeline"},
        {"host", walls.host, "compute was ready and had not been issued"},

@@ -25,6 +25,7 @@ struct LostMs {
 
   double of(Wall wall) const;  // of compute and memory, none
 };
+// What transfers take of compute is in none: it is small, and no change takes it alone.
 LostMs lost_of(const Walls& walls);
 
 Wall dominant_wall(const LostMs& lost, double step_ms);

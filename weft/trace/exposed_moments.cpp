@@ -36,7 +36,7 @@ void ExposedMoments::judge(const Interval& stretch, const Tell& tell) {
 
 Cause ExposedMoments::cause_at(std::int64_t moment) {
   advance(moment);
-  if (compute_.is_slowed(moment)) return Cause::ShortCover;  // what travels takes it
+  if (compute_.is_slowed(moment)) return Cause::Slowed;
   if (now_.communicating == 0) {
     return compute_.host_is_late(moment) ? Cause::HostAlone : Cause::Nothing;
   }

@@ -25,6 +25,7 @@ enum class Cause {
   Host,
   NoPartner,
   ShortCover,
+  Slowed,  // compute that transfers make longer, whether one is seen beside it or not
   // While nothing did.
   HostAlone,
   Nothing,

@@ -19,6 +19,7 @@ std::int64_t ExposureSums::*member_of(Cause cause) {
     case Cause::HostAlone:
       return &ExposureSums::host;
     case Cause::ShortCover:
+    case Cause::Slowed:
       return &ExposureSums::short_cover;
     case Cause::NoPartner:
     case Cause::Nothing:

@@ -33,6 +33,8 @@ double Walls::*wall_of(Cause cause) {
     case Cause::NoPartner:
     case Cause::ShortCover:
       return &Walls::communication;
+    case Cause::Slowed:
+      return &Walls::slowed;
     case Cause::Nothing:
       return &Walls::idle;
   }
@@ -82,8 +84,7 @@ Walls walls_of(const std::vector<Communication>& all,
   const Intervals whole = unite({step});
   Walls walls{.step = in_ms(length(whole)),
               .compute = in_ms(shared_length(compute.busy(), whole)),
-              .gemm = in_ms(shared_length(compute.gemm(), whole)),
-              .slowed = in_ms(shared_length(compute.slowed(), whole))};
+              .gemm = in_ms(shared_length(compute.gemm(), whole))};
   ExposedMoments moments(all, compute);
   Intervals nothing;
   const auto count = [&](Cause cause, const Interval& part) {

@@ -6,6 +6,7 @@
 //   bubble         a stage waited for another stage of the pipeline
 //   late           an operation waited for ranks that had not begun it: imbalance
 //   copy           only copies to or from the host ran
+//   slowed         transfers took of the compute beside them: of a simulated step, which knows it
 //   idle           nothing ran, and nothing was ready
 //
 // They add up to the step. The exposed communication of exposure.h is spread over them by its
@@ -27,7 +28,7 @@ struct Walls {
   double step = 0;
   double compute = 0, host = 0, communication = 0, bubble = 0, late = 0, copy = 0, idle = 0;
   double gemm = 0;    // of compute: matrix products and attention
-  double slowed = 0;  // of communication: compute of a simulated step, longer beside transfers
+  double slowed = 0;  // of a simulated step: a wall of its own
 };
 
 struct RankWalls {

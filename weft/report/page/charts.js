@@ -1,6 +1,7 @@
 "use strict";
 const wallParts = [
-  ["compute_ms", "compute", colours.compute], ["communication_ms", "communication", colours.communication],
+  ["compute_ms", "compute", colours.compute], ["slowed_ms", "compute slowed by transfers", colours.slowed],
+  ["communication_ms", "communication", colours.communication],
   ["late_ms", "late ranks", colours.late], ["bubble_ms", "bubble", colours.bubble],
   ["host_ms", "host", colours.host], ["copy_ms", "copies", colours.copy], ["idle_ms", "idle", colours.idle]];
 // No partner and short cover are the wall communication, peer is late ranks or bubble.
@@ -33,13 +34,8 @@ function drawWalls(place) {
     stack(place, parts.map(([key, name, colour]) => ({name, colour, value: row.walls[key]})), row.walls.step_ms);
   }
   const times = column(parts.map(([key]) => report.walls[key]));
-  const lines = parts.map(([key, name], i) => [name, times[i], percent(report.walls[key] / report.walls.step_ms)]);
-  const slowed = report.walls.slowed_ms;
-  if (slowed > 0) {
-    lines.splice(parts.findIndex((part) => part[1] === "communication") + 1, 0, ["of it compute, longer beside transfers",
-      slowed.toFixed(decimals(Math.max(...parts.map(([key]) => report.walls[key])))), percent(slowed / report.walls.step_ms)]);
-  }
-  table(place, ["wall", "ms", "share"], lines);
+  table(place, ["wall", "ms", "share"], parts.map(([key, name], i) =>
+    [name, times[i], percent(report.walls[key] / report.walls.step_ms)]));
   if (report.crowded) hint(place, report.crowded);
 }
 

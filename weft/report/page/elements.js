@@ -5,7 +5,7 @@ const byId = (id) => document.getElementById(id);
 
 // One colour for one thing, in every section.
 const colours = {
-  compute: "#2f6fc4", communication: "#2e9e5b", short: "#9fd8ae", late: "#8756ad", bubble: "#cbb8e0",
+  compute: "#2f6fc4", slowed: "#a9c4e8", communication: "#2e9e5b", short: "#9fd8ae", late: "#8756ad", bubble: "#cbb8e0",
   host: "#b8325f", copy: "#1f9aa5", idle: "#8c959f",
   weights: "#4d6a9a", gradients: "#f2b84b", optimizer: "#596673", activations: "#7f8f1f",
   workspace: "#d0c4b0", allocated: "#4d6a9a", "reserved besides": "#d0c4b0", max: "#a0522d", p95: "#d8b48f", p50: "#a98467", loss: "#2f6fc4",
