@@ -188,7 +188,7 @@ constexpr Rule kWordsRules[] = {
      .why = "Megatron-LM asks the tokenizer and pads to a multiple of "
             "--make-vocab-size-divisible-by times tp. Weft knows the tokenizers of some models by "
             "name; the padding has weights there.",
-     .example = "pretrain_gpt.py --num-layers 2 --tokenizer-model Qwen/Qwen3-30B-A3B"},
+     .example = "pretrain_gpt.py --num-layers 2 --tokenizer-model Qwen3-30B-A3B"},
     {.id = "H18",
      .kind = Kind::Warning,
      .when = "torchrun --nnodes=LEAST:MOST, or --nproc-per-node=gpu",
