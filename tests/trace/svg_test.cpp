@@ -123,6 +123,18 @@ TEST(Svg, WaitingIsDrawnThinAndWorkBehindIt) {
   EXPECT_EQ(to_svg(two_rows()).find("it waits"), std::string::npos) << "a legend of what is there";
 }
 
+// A window ends before rank 1 sends: the receive of rank 0 has moved nothing yet.
+TEST(Svg, AReceiveWhoseSendIsNotThereWaits) {
+  const Timeline receive =
+      Hand(0).communication("pp_receive_next", "D0.receive", 0, 8, Cover::None, {0, 1});
+  const Timeline other = Hand(1).compute("0F0.mlp", 0, 8);
+  Picture picture{.title = "part", .rows = {}};
+  picture.rows.push_back({.caption = "a", .timelines = {receive, other}});
+  EXPECT_NE(to_svg(picture).find("D0.receive 8 ms, waited 8"), std::string::npos);
+  picture.rows[0].timelines.pop_back();
+  EXPECT_EQ(to_svg(picture).find("waited"), std::string::npos) << "of a rank without a timeline";
+}
+
 TEST(Svg, AWindowCutsWhatReachesOutOfIt) {
   const std::string svg = to_svg(two_rows(), {.from_ms = 3, .to_ms = 5});
   EXPECT_EQ(find_fault(svg), "");
