@@ -85,5 +85,18 @@ TEST(Manifest, WhatCannotBeIsRefusedWhateverItsChecksum) {
   EXPECT_NO_THROW(parse_manifest(forged("\"step\":3", "\"step\":4"), "m"));
 }
 
+// A million of them took half a minute to read.
+TEST(Manifest, MoreTensorsThanAnyModelHasAreRefusedByNumber) {
+  std::string tensors = "\"tensors\":{";
+  for (int i = 0; i <= 1 << 17; ++i) tensors += base::text("\"{}\":0,", i);
+  try {
+    parse_manifest(forged("\"tensors\":{", tensors), "m");
+    FAIL() << "it was read";
+  } catch (const base::ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("more than 131072 keys"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace manifest_test
 }  // namespace weft::checkpoint

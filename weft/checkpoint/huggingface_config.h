@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/checkpoint/strict_json.h"
 #include "weft/config/model_config.h"
 
 namespace weft::checkpoint {
@@ -46,6 +47,8 @@ struct HuggingFaceConfig {
 // ConfigError names the file, the key, what was expected and what was found. Sizes are bounded, so
 // that no product of them overflows; whether they fit each other is for the config's rules to say.
 HuggingFaceConfig parse_huggingface_config(std::string_view text, const std::string& file);
+// The same of a parsed file.
+HuggingFaceConfig read_huggingface(const StrictJson& config, const std::string& file);
 
 // The content of a config.json that Transformers 4.51 and later open. ConfigError, with every
 // reason, where the family cannot say what the model computes.

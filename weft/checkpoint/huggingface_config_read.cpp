@@ -8,6 +8,7 @@
 #include "weft/checkpoint/huggingface_defaults.h"
 #include "weft/checkpoint/huggingface_keys.h"
 #include "weft/checkpoint/huggingface_rope.h"
+#include "weft/checkpoint/huggingface_shapes.h"
 #include "weft/checkpoint/huggingface_values.h"
 
 namespace weft::checkpoint {
@@ -148,9 +149,16 @@ config::QkNorm qk_norm(Family family) {
 
 Family read_family(const StrictJson& config, const std::string& file) {
   const StrictJson& value = member(config, "model_type", file);
-  const auto family = family_of(as_word(value, "model_type", file));
-  if (!family) throw_wrong_value(value, "model_type", file, family_words());
-  return *family;
+  const std::string& name = as_word(value, "model_type", file);
+  const auto family = family_of(name);
+  if (family) return *family;
+  if (!is_shape_family(name)) throw_wrong_value(value, "model_type", file, family_words());
+  throw base::ConfigError(text(
+      "'{}': weights of {} are not read yet: weft plan, check and memory know the model by its "
+      "shapes; read are those of {}",
+      file,
+      name,
+      family_words()));
 }
 
 // Transformers gives the embedding's padding row no gradient; a negative id counts from the end.
@@ -192,7 +200,10 @@ void read_generation(const HuggingFaceValues& keys, HuggingFaceConfig& read) {
 }  // namespace
 
 HuggingFaceConfig parse_huggingface_config(std::string_view content, const std::string& file) {
-  const StrictJson config = parse_object(content, file);
+  return read_huggingface(parse_python_object(content, file), file);
+}
+
+HuggingFaceConfig read_huggingface(const StrictJson& config, const std::string& file) {
   const Family family = read_family(config, file);
   std::vector<std::string> complaints = key_complaints(config, family, file);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));

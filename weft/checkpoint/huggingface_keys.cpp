@@ -231,12 +231,23 @@ bool is_used(std::string_view key, Family family) {
   return false;
 }
 
+const Constraint* constraint_of(std::string_view key) {
+  const auto row = std::ranges::find(kConstraints, key, &Constraint::key);
+  return row == kConstraints.end() ? nullptr : &*row;
+}
+
+}  // namespace
+
 bool says_nothing(const StrictJson& value) {
   return value.is_null() || value == false || value == 0 || value == "" ||
          (value.is_structured() && value.empty());
 }
 
-}  // namespace
+bool is_harmless_key(std::string_view key) { return contains(kHarmless, key); }
+
+bool is_known_key(std::string_view key, Family family) {
+  return is_used(key, family) || contains(kHarmless, key) || constraint_of(key) != nullptr;
+}
 
 std::vector<std::string> key_complaints(const StrictJson& config,
                                         Family family,
@@ -247,10 +258,8 @@ std::vector<std::string> key_complaints(const StrictJson& config,
     const StrictJson& value = entry.value();
     if (is_used(key, family) || contains(kHarmless, key)) continue;
     const std::string shown_key = shown(entry.key());
-    const auto constraint = std::find_if(kConstraints.begin(),
-                                         kConstraints.end(),
-                                         [&](const Constraint& row) { return row.key == key; });
-    if (constraint == kConstraints.end()) {
+    const Constraint* constraint = constraint_of(key);
+    if (constraint == nullptr) {
       if (says_nothing(value)) continue;
       complaints.push_back(
           text("'{}': {} is {}; Weft does not know this key of {} model and will not ignore it: "

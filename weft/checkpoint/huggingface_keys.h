@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/checkpoint/huggingface_config.h"
@@ -15,5 +16,12 @@ namespace weft::checkpoint {
 std::vector<std::string> key_complaints(const StrictJson& config,
                                         Family family,
                                         const std::string& file);
+
+// Token ids, text generation, and what Transformers writes about itself.
+bool is_harmless_key(std::string_view key);
+// Whether the key is used, harmless, or constrained.
+bool is_known_key(std::string_view key, Family family);
+// Null, false, 0, or empty.
+bool says_nothing(const StrictJson& value);
 
 }  // namespace weft::checkpoint

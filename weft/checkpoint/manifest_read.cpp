@@ -4,10 +4,10 @@
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/checkpoint/json_limits.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/manifest_words.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/checkpoint/strict_json.h"
 
 namespace weft::checkpoint {
 namespace {
@@ -16,6 +16,7 @@ using base::text;
 
 constexpr std::size_t kMostTailBytes = 64;  // that hold its checksum
 constexpr std::size_t kMostShards = 1 << 20;
+constexpr std::size_t kMostStates = 1 << 17;  // the largest models have some thousands
 constexpr std::int64_t kMostStateElements = std::int64_t{1} << 48;  // of a tensor
 constexpr std::int64_t kLargestNumber = INT64_MAX;
 
@@ -218,7 +219,8 @@ class ManifestParser {
 
 Manifest parse_manifest(std::string_view content, const std::string& name) {
   const std::uint32_t checksum = checked(content, name);
-  Manifest manifest = ManifestParser(name).parse(parse_object(content, name, kMostManifestBytes));
+  Manifest manifest = ManifestParser(name).parse(
+      parse_within({.bytes = kMostManifestBytes, .members = kMostStates}, content, name));
   manifest.checksum = checksum;
   return manifest;
 }

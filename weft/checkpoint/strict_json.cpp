@@ -1,66 +1,150 @@
 #include "weft/checkpoint/strict_json.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <set>
-#include <vector>
 
 #include "weft/base/error.h"
-#include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/json_limits.h"
 
 namespace weft::checkpoint {
 namespace {
 
 using base::text;
 
-constexpr int kDeepest = 16;
 constexpr std::size_t kShownCharacters = 80;
 
-// Watches a parse: throws on the first duplicate key and on nesting past kDeepest.
-class Watch {
- public:
-  explicit Watch(const std::string& file) : file_(file) {}
+constexpr int kDeepest = 16;
 
-  bool operator()(int depth, StrictJson::parse_event_t event, const StrictJson& parsed) {
-    using Event = StrictJson::parse_event_t;
-    if (depth > kDeepest) {
-      throw base::ConfigError(text("'{}': JSON nested deeper than {} levels", file_, kDeepest));
+// Builds the value while it is read, in time linear in the bytes. Throws on the first duplicate
+// key, on nesting past kDeepest, and on an object of too many keys.
+class StrictBuilder : public nlohmann::json_sax<StrictJson> {
+ public:
+  StrictBuilder(const std::string& file, std::size_t most_members)
+      : file_(file), most_members_(most_members) {}
+
+  StrictJson take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+
+  bool start_object(std::size_t) override { return open(StrictJson::object()); }
+  bool start_array(std::size_t) override { return open(StrictJson::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    auto& members = open_.back()->get_ref<StrictJson::object_t&>();
+    const auto [at, is_new] = members.try_emplace(name);
+    if (!is_new) {
+      throw base::ConfigError(text("'{}': key {} appears twice", file_, shown(StrictJson(name))));
     }
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw base::ConfigError(text("'{}': key {} appears twice", file_, shown(parsed)));
+    if (members.size() > most_members_) {
+      throw base::ConfigError(
+          text("'{}': an object of more than {} keys, of which {} is one; that many are read",
+               file_,
+               most_members_,
+               shown(StrictJson(name))));
     }
+    slot_ = &at->second;
     return true;
   }
 
+  bool parse_error(std::size_t,
+                   const std::string&,
+                   const nlohmann::json::exception& error) override {
+    throw base::ConfigError(text("'{}' is not valid JSON: {}", file_, base::reason_of(error)));
+  }
+
  private:
+  // Where the next value goes.
+  StrictJson& next() {
+    if (open_.empty()) return root_;
+    if (open_.back()->is_object()) return *slot_;
+    return open_.back()->get_ref<StrictJson::array_t&>().emplace_back();
+  }
+
+  template <typename Value>
+  bool put(Value&& value) {
+    next() = std::forward<Value>(value);
+    return true;
+  }
+
+  // Outer values stay where they are until they are closed: no other is added to them before.
+  bool open(StrictJson value) {
+    if (std::ssize(open_) >= kDeepest) {
+      throw base::ConfigError(text("'{}': JSON nested deeper than {} levels", file_, kDeepest));
+    }
+    StrictJson& place = next();
+    place = std::move(value);
+    open_.push_back(&place);
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
   const std::string& file_;
-  std::vector<std::set<std::string>> keys_;
+  std::size_t most_members_;
+  StrictJson root_;
+  StrictJson* slot_ = nullptr;
+  std::vector<StrictJson*> open_;
 };
+
+constexpr std::array<std::string_view, 3> kNotFinite{"-Infinity", "Infinity", "NaN"};
+
+// The content with quotes around numbers that are not finite and stand outside of quotes.
+std::string with_quoted_infinities(std::string_view content) {
+  std::string quoted;
+  quoted.reserve(content.size());
+  bool is_inside = false;
+  while (!content.empty()) {
+    const auto word = std::ranges::find_if(kNotFinite, [&](std::string_view name) {
+      return !is_inside && content.starts_with(name);
+    });
+    if (word != kNotFinite.end()) {
+      quoted += text("\"{}\"", *word);
+      content.remove_prefix(word->size());
+      continue;
+    }
+    const std::size_t escaped = is_inside && content.front() == '\\' ? 2 : 1;
+    if (content.front() == '"') is_inside = !is_inside;
+    quoted += content.substr(0, escaped);
+    content.remove_prefix(std::min(escaped, content.size()));
+  }
+  return quoted;
+}
 
 }  // namespace
 
-StrictJson parse_object(std::string_view bytes, const std::string& file, std::size_t most_bytes) {
-  if (bytes.size() > most_bytes) {
+StrictJson parse_within(const JsonLimits& limits, std::string_view bytes, const std::string& file) {
+  if (bytes.size() > limits.bytes) {
     throw base::ConfigError(
-        text("'{}': {} bytes of JSON; at most {} are read", file, bytes.size(), most_bytes));
+        text("'{}': {} bytes of JSON; at most {} are read", file, bytes.size(), limits.bytes));
   }
-  StrictJson parsed;
-  try {
-    Watch watch(file);
-    parsed = base::parse_sorted_json(
-        bytes,
-        [&watch](int depth, StrictJson::parse_event_t event, StrictJson& value) {
-          return watch(depth, event, value);
-        });
-  } catch (const StrictJson::exception& error) {
-    throw base::ConfigError(text("'{}' is not valid JSON: {}", file, base::reason_of(error)));
-  }
+  StrictBuilder builder(file, limits.members);
+  StrictJson::sax_parse(bytes, &builder);
+  StrictJson parsed = builder.take();
   if (!parsed.is_object()) {
     throw base::ConfigError(text("'{}': a JSON object expected, found {}", file, shown(parsed)));
   }
   return parsed;
+}
+
+StrictJson parse_object(std::string_view bytes, const std::string& file, std::size_t most_bytes) {
+  return parse_within({.bytes = most_bytes}, bytes, file);
+}
+
+StrictJson parse_python_object(std::string_view bytes, const std::string& file) {
+  return parse_object(with_quoted_infinities(bytes), file);
 }
 
 std::string shown(const StrictJson& value) {

@@ -20,6 +20,10 @@ StrictJson parse_object(std::string_view bytes,
                         const std::string& file,
                         std::size_t most_bytes = kLargestJson);
 
+// The same of JSON as Python writes it, with NaN, Infinity and -Infinity: they are read as words,
+// so that a key that wants a number refuses them and the others do not care.
+StrictJson parse_python_object(std::string_view bytes, const std::string& file);
+
 // The value for an error text: printable ASCII, cut short where long.
 std::string shown(const StrictJson& value);
 

@@ -14,6 +14,7 @@
 #include "weft/cli/progress.h"
 #include "weft/cli/run_room.h"
 #include "weft/cli/start_model.h"
+#include "weft/cli/start_shapes.h"
 #include "weft/derive/derived.h"
 #include "weft/rules/rule_pages.h"
 #include "weft/train/places.h"
@@ -32,40 +33,49 @@ struct CheckOptions {
   Detail detail = Detail::Plain;
 };
 
-// What the run reads and writes, as `weft train` would find it.
-void look_at_files(rules::Verdict& verdict, base::Overwrite overwrite) {
-  const auto finding = [](const std::string& message) {
-    return config::Finding{.id = "W71",
-                           .key = {},
-                           .from = nullptr,
-                           .to = nullptr,
-                           .message = message,
-                           .fix = {}};
-  };
-  config::Config here = verdict.config;
-  const std::string load = here.checkpoint.load;
+config::Finding file_finding(const std::string& message) {
+  return {.id = "W71", .key = {}, .from = nullptr, .to = nullptr, .message = message, .fix = {}};
+}
+
+// What the folder that the run starts from leaves open.
+void take_start(const StartShapes& start, rules::Verdict& verdict) {
+  for (const std::string& remark : start.remarks) verdict.warnings.push_back(file_finding(remark));
+  if (!verdict.legal()) return;
+  for (rules::Missing& part : verdict.missing) {
+    const bool is_decided = !start.missing.empty() && is_decided_by_folder(part.keys.front());
+    if (is_decided) part.fix = "the folder decides it: weft plan and weft memory take it as it is";
+  }
+  verdict.missing.insert(verdict.missing.end(), start.missing.begin(), start.missing.end());
+}
+
+// What the run reads and writes, as `weft train` would find it. Weights that are not read anyway
+// are not looked at.
+void look_at_files(const StartShapes& start, rules::Verdict& verdict, base::Overwrite overwrite) {
+  config::Config config = verdict.config;
+  if (!start.missing.empty()) config.checkpoint.pretrained_checkpoint.clear();
+  const std::string load = config.checkpoint.load;
   std::error_code ignored;
   if (!load.empty() && !std::filesystem::exists(load, ignored)) {
-    here.checkpoint.load.clear();
+    config.checkpoint.load.clear();
     // Such a run starts anew where it finds nothing.
-    if (load != here.checkpoint.save) {
-      verdict.warnings.push_back(finding(
+    if (load != config.checkpoint.save) {
+      verdict.warnings.push_back(file_finding(
           base::text("checkpoint.load='{}' is not on this machine: needed where the run starts",
                      config::shown(load))));
     }
   }
   try {
-    const train::Preparation ready = train::prepare(here);
-    for (const std::string& complaint : train::place_complaints(here, ready.resumed, overwrite)) {
-      verdict.warnings.push_back(finding(complaint));
+    const train::Preparation ready = train::prepare(config);
+    for (const std::string& complaint : train::place_complaints(config, ready.resumed, overwrite)) {
+      verdict.warnings.push_back(file_finding(complaint));
     }
   } catch (const base::ConfigError& error) {
     for (const std::string& complaint : error.complaints()) {
-      verdict.errors.push_back(finding(complaint));
+      verdict.errors.push_back(file_finding(complaint));
     }
   } catch (const base::SystemError& error) {
     verdict.warnings.push_back(
-        finding(base::text("{}: not looked at, and needed where it runs", error.what())));
+        file_finding(base::text("{}: not looked at, and needed where it runs", error.what())));
   }
 }
 
@@ -143,12 +153,13 @@ void judge_memory(const config::Config& asked, MemoryWish wish, CheckReport& rep
 
 CheckReport check(const CheckOptions& options) {
   words::Resolution run;
+  StartShapes start;
   try {
     run = resolve_for_check(options.run);
     if (!run.complaints.empty()) return faulty(run);
-    StartedRun begun = started(run, run.config);
-    run.config = std::move(begun.config);
-    run.automatic.insert(run.automatic.end(), begun.automatic.begin(), begun.automatic.end());
+    start = start_shapes(run);
+    run.config = start.config;
+    run.automatic.insert(run.automatic.end(), start.automatic.begin(), start.automatic.end());
   } catch (const base::ConfigError& error) {
     return unreadable(error);
   }
@@ -156,7 +167,8 @@ CheckReport check(const CheckOptions& options) {
   report.recipe = name_of_run(run, run.config);
   report.wish = options.wish;
   report.verdict = judged(run);
-  if (report.verdict.legal()) look_at_files(report.verdict, options.overwrite);
+  take_start(start, report.verdict);
+  if (report.verdict.legal()) look_at_files(start, report.verdict, options.overwrite);
   if (!report.verdict.legal()) return report;
   const config::Config& config = report.verdict.config;
   judge_memory(run.config, options.memory, report);

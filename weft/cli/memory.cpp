@@ -11,7 +11,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/run_room.h"
-#include "weft/cli/start_model.h"
+#include "weft/cli/start_shapes.h"
 #include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 
@@ -37,7 +37,7 @@ int run_memory(const MemoryOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
-  const config::Config asked = with_start(run, run.config);
+  const config::Config asked = with_start_shapes(run);
   const rules::Verdict verdict = rules::validate_schedule(asked);
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   const bool is_text = options.run.format == Format::Text;

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface_shapes.h"
 #include "weft/cli/arguments.h"
 #include "weft/plan/published.h"
+#include "weft/words/model_folder.h"
 #include "weft/words/recipe.h"
 
 namespace weft::cli {
@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::text;
-
-// A config.json is far smaller.
-constexpr std::size_t kMostConfigBytes = 1 << 20;
 
 // Without the layout that it says, of which the optimizer stays: in what formats it keeps its state
 // is no question of the layout.
@@ -88,20 +85,20 @@ std::optional<words::ChosenRecipe> layout_named(const fs::path& folder, const st
 }
 
 PlanModel from_huggingface(const fs::path& file) {
-  config::Config config;
-  const std::string content = base::read_text(file, kMostConfigBytes);
-  config.model = checkpoint::parse_huggingface_config(content, file.string()).model;
-  return {.name = file.string(), .config = std::move(config)};
+  checkpoint::ModelShapes shapes = checkpoint::read_model_shapes(file);
+  PlanModel model{.name = file.string(), .config = {}};
+  model.config.model = std::move(shapes.model);
+  model.length = text("the usual length up to max_position_embeddings={}; --seq=N for another",
+                      model.config.model.max_position_embeddings.value_or(0));
+  model.remarks = std::move(shapes.remarks);
+  return model;
 }
 
 }  // namespace
 
 PlanModel find_plan_model(const std::string& word) {
   const fs::path folder = recipes_folder();
-  std::error_code ignored;
-  if (word.ends_with(".json")) return from_huggingface(word);
-  const fs::path inside = fs::path(word) / "config.json";
-  if (fs::is_regular_file(inside, ignored)) return from_huggingface(inside);
+  if (const auto file = words::model_config_file(folder, word)) return from_huggingface(*file);
   if (word.find('/') != std::string::npos || word.ends_with(".yaml")) {
     const words::ChosenRecipe chosen = words::find_recipe(folder, word);
     return of_recipe(words::load_recipe(chosen.file, folder), chosen.layout);

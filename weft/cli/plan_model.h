@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weft/config/config.h"
 
@@ -12,6 +13,9 @@ struct PlanModel {
   std::string name;                        // of its recipe or file
   config::Config config;                   // without a layout
   std::optional<config::Config> own = {};  // with the layout that the recipe has itself
+  // Of a Hugging Face model:
+  std::string length = {};  // why model.seq_length is what it is; empty: the recipe says it
+  std::vector<std::string> remarks = {};  // to warn of: what the shapes leave out
 };
 
 // A model's config without a layout, by the name of its recipe or as tables write it. ConfigError

@@ -171,6 +171,7 @@ Question question_of(const PlanOptions& options) {
   }
   const PlanModel model =
       options.model ? *options.model : find_plan_model(options.run.words.front());
+  for (const std::string& remark : model.remarks) print_warning(remark);
   const std::vector<std::string> keys = key_words(options);
   plan::PinnedKeys pinned = pinned_keys(keys);
   config::Config config = words::with_words(model.config, keys);
@@ -186,6 +187,7 @@ Question question_of(const PlanOptions& options) {
   if (numbers.size() == 1) numbers.clear();
   return {.model = model.name,
           .own = std::move(own),
+          .length = options.search.sequence == 0 ? model.length : "",
           .ask = {.start = std::move(config),
                   .pinned = std::move(pinned),
                   .hardware = hardware,

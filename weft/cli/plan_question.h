@@ -16,7 +16,8 @@ inline constexpr std::int64_t kMostShown = 1000;
 struct Question {
   std::string model;  // its name
   std::optional<config::Config> own =
-      {};  // the run that the recipe is itself, where it has a layout
+      {};                   // the run that the recipe is itself, where it has a layout
+  std::string length = {};  // why sequences are as long as they are; empty: it was said
   plan::PlanAsk ask;
 };
 

@@ -83,6 +83,7 @@ plan::PlanReport report_of(const PlanOptions& options,
                            const std::atomic<bool>& stop) {
   plan::KeptSearch kept = kept_or_searched(options, question, space, top, stop);
   plan::PlanReport report{.model = question.model,
+                          .length = question.length,
                           .top = top,
                           .search = std::move(kept.search),
                           .steps = std::move(kept.steps),

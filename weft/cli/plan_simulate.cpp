@@ -8,7 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
 #include "weft/cli/progress.h"
-#include "weft/cli/start_model.h"
+#include "weft/cli/start_shapes.h"
 #include "weft/config/dump.h"
 #include "weft/measure/counted_step.h"
 #include "weft/measure/memory_forecast.h"
@@ -100,7 +100,7 @@ int plan_simulate(const PlanOptions& options) {
   if (!options.trace.empty()) {
     base::require_result(options.trace, options.overwrite, "weftSimulated");
   }
-  config::Config asked = with_start(run, run.config);
+  config::Config asked = with_start_shapes(run);
   const plan::Hardware hardware = chosen_hardware(options.gpu, rules::judge(asked).config.hardware);
   const plan::Routing routing = asked_routing(options.imbalance, asked.model);
   const std::vector<plan::AutoOrder> orders = plan::auto_orders(asked, hardware, routing);

@@ -12,7 +12,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/schedule_report.h"
-#include "weft/cli/start_model.h"
+#include "weft/cli/start_shapes.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
@@ -226,7 +226,7 @@ int run_schedule(const ScheduleOptions& options) {
   if (!options.write.empty()) {
     base::require_free(schedule::file_of(options.write, 0), options.overwrite);
   }
-  const config::Config asked_for = with_start(run, run.config);
+  const config::Config asked_for = with_start_shapes(run);
   const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
   print_findings(verdict);

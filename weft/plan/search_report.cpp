@@ -224,13 +224,14 @@ std::string discard_lines(const LayoutSpace& space, const SearchResult& search) 
 
 std::string head_line(const PlanReport& report, const LayoutSpace& space) {
   const Config& start = space.writer().start();
-  return text("{} on {} x {} ({}), {} sequences of {} tokens a step, {}\n",
+  return text("{} on {} x {} ({}), {} of {} tokens{} a step, {}\n",
               report.model,
               derive::layout_of(start).world,
               space.hardware().name,
               space.hardware().summary,
-              start.train.global_batch_size,
+              base::counted(start.train.global_batch_size, "sequence"),
               start.model.seq_length,
+              report.length.empty() ? "" : text(" ({})", report.length),
               numbers_text(space));
 }
 

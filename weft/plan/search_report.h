@@ -20,7 +20,8 @@ struct NextCommand {
 };
 
 struct PlanReport {
-  std::string model;  // as it was asked for
+  std::string model;        // as it was asked for
+  std::string length = {};  // why sequences are as long as they are; empty: it was said
   std::size_t top = 10;
   SearchResult search;
   // Of the best layout, where there is one.

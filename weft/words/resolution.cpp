@@ -10,6 +10,7 @@
 #include "weft/words/harness_effects.h"
 #include "weft/words/launch_effects.h"
 #include "weft/words/megatron_line.h"
+#include "weft/words/model_folder.h"
 #include "weft/words/perf_recipe.h"
 #include "weft/words/recipe.h"
 #include "weft/words/stage_layouts.h"
@@ -125,14 +126,6 @@ void take(DataMeant meant, Resolution& resolution, Complaints& complaints) {
   append(complaints, std::move(meant.complaints));
 }
 
-// Whether the word is the path of a Hugging Face folder and no recipe is called so.
-bool is_model_folder(const fs::path& recipes, const std::string& word) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(fs::path(word) / "config.json", ignored)) return false;
-  return word.find('/') != std::string::npos ||
-         !fs::is_regular_file(recipes / (word + ".yaml"), ignored);
-}
-
 void apply_file(const fs::path& file,
                 const fs::path& folder,
                 Config& config,
@@ -198,11 +191,13 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
                         .refused_keys = {}};
   Config start;
   PerfRecipe chosen;
+  std::string model_folder;  // in the place of a recipe; empty: none
   Complaints unreadable;
   keeping(unreadable, [&] {
     chosen = recipe_of(recipes_folder, read, is_megatron_line(read) ? "" : default_recipe);
     if (chosen.name.empty()) return;
-    if (is_model_folder(recipes_folder, chosen.name)) {
+    if (model_config_file(recipes_folder, chosen.name)) {
+      model_folder = chosen.name;
       start.checkpoint.pretrained_checkpoint = chosen.name;
       return;
     }
@@ -227,6 +222,13 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
   if (chosen.other_gpus) scale_batch(start, *chosen.other_gpus, read.harness, ledger);
   Complaints complaints = std::move(read.complaints);
   append(complaints, unreadable);
+  const std::string& model = ledger.config().checkpoint.pretrained_checkpoint;
+  if (!model_folder.empty() && model != model_folder) {
+    complaints.push_back(
+        base::text("two models, '{}' and checkpoint.pretrained_checkpoint='{}': give one",
+                   shown(model_folder),
+                   shown(model)));
+  }
   append(complaints, ledger.take_complaints());
   append(resolution.automatic, ledger.take_automatic());
   resolution.config = ledger.config();
