@@ -14,5 +14,12 @@ TEST(CoreTurn, IsOfATurnsLength) {
   EXPECT_LT(seconds, 1);
 }
 
+// A busy machine was seen to make "turns" of 6 ms, 0.3 s and 1.1 s of the same core.
+TEST(CoreTurn, ABusyMachineDoesNotMakeItLonger) {
+  EXPECT_DOUBLE_EQ(turn_of({{0.003, 0.003, 1.1}, {0.3, 0.006}, {0.321}, {}}), 0.003);
+  EXPECT_DOUBLE_EQ(turn_of({{1.136}, {0.321, 6.2}}), 0) << "no turn of its own was seen";
+  EXPECT_DOUBLE_EQ(turn_of({}), 0);
+}
+
 }  // namespace core_turn_test
 }  // namespace weft::measure

@@ -9,6 +9,7 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/plan/calibrated_node.h"
+#include "weft/plan/calibration_doubts.h"
 #include "weft/plan/simulated_step.h"
 
 namespace weft::plan {
@@ -223,6 +224,21 @@ TEST(Calibration, IsWrittenAndReadBack) {
                                    with("\"nodes\"", "\"notes\"")}) {
     EXPECT_THROW(parse_calibration(wrong), base::ConfigError) << wrong;
   }
+}
+
+// On a busy machine costs were written that no machine has, and plans used them.
+TEST(Calibration, WhatNoMachineTakesIsDoubted) {
+  Calibration calibration{.rates = kMachine, .nodes = {{"F.experts", {}}}};
+  EXPECT_TRUE(calibration_doubts(calibration).empty());
+  calibration.rates.turn = 1.136;
+  calibration.rates.product_flop = 1;
+  calibration.nodes["F.experts"].product = 1e5;
+  const std::vector<std::string> doubts = calibration_doubts(calibration);
+  ASSERT_EQ(doubts.size(), 3u);
+  EXPECT_NE(doubts[0].find("products: 1e-09 GFLOP/s"), std::string::npos) << doubts[0];
+  EXPECT_NE(doubts[1].find("a turn on a core that ranks share: 1.136e+06 us"), std::string::npos)
+      << doubts[1];
+  EXPECT_NE(doubts[2].find("F.experts: 1e+05 times"), std::string::npos) << doubts[2];
 }
 
 }  // namespace calibration_test

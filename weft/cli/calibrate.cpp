@@ -19,6 +19,7 @@
 #include "weft/measure/calibration_run.h"
 #include "weft/measure/device_timer.h"
 #include "weft/plan/calibration.h"
+#include "weft/plan/calibration_doubts.h"
 #include "weft/rules/validate.h"
 
 namespace weft::cli {
@@ -76,6 +77,15 @@ std::string table_of(const plan::Calibration& calibration) {
                 factor.seconds * 1e6);
   }
   return all;
+}
+
+void warn_of_doubts(const plan::Calibration& calibration, const std::string& file) {
+  for (const std::string& doubt : plan::calibration_doubts(calibration)) {
+    print_warning(
+        text("{}: {}: was the machine busy with something else? Measure again when it is not",
+             file,
+             doubt));
+  }
 }
 
 // A profile that misses the very run it was made of.
@@ -137,6 +147,7 @@ int run_calibrate(const CalibrateOptions& options) {
   if (profile) warn_where_far(*profile, result->step_seconds);
   // Of what both have seen, the newer one counts.
   for (const auto& [key, factor] : known.nodes) found.nodes.try_emplace(key, factor);
+  warn_of_doubts(found, options.out);
   base::write_whole(options.out, plan::print(found));
   switch (options.run.format) {
     case Format::Text:

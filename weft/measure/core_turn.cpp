@@ -4,15 +4,16 @@
 #include <thread>
 #include <vector>
 
-#include "weft/base/casts.h"
 #include "weft/base/cores.h"
+#include "weft/base/median.h"
 
 namespace weft::measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kLooks{100};
+constexpr int kLooks = 5;
+constexpr std::chrono::milliseconds kLook{40};
 // Shorter ones are interrupts.
 constexpr std::chrono::microseconds kShortestTurn{100};
 
@@ -32,19 +33,30 @@ std::vector<double> turns_of_another(Clock::time_point end) {
 
 }  // namespace
 
+double turn_of(const std::vector<std::vector<double>>& looks) {
+  double shortest = 0;
+  for (std::vector<double> turns : looks) {
+    std::erase_if(turns, [](double turn) { return turn > kLongestTurn; });
+    if (turns.empty()) continue;
+    const double middle = base::median(std::move(turns));
+    if (shortest == 0 || middle < shortest) shortest = middle;
+  }
+  return shortest;
+}
+
 double core_turn_seconds() {
-  std::vector<double> turns;
+  std::vector<std::vector<double>> looks;
   std::thread([&] {
     base::give_way();
     const base::StayOnCore stay(base::usable_cores().back());
-    const Clock::time_point end = Clock::now() + kLooks;
-    std::thread other([&] { turns_of_another(end); });
-    turns = turns_of_another(end);
-    other.join();
+    for (int look = 0; look < kLooks; ++look) {
+      const Clock::time_point end = Clock::now() + kLook;
+      std::thread other([&] { turns_of_another(end); });
+      looks.push_back(turns_of_another(end));
+      other.join();
+    }
   }).join();
-  double sum = 0;
-  for (const double turn : turns) sum += turn;
-  return turns.empty() ? 0 : sum / base::number(std::ssize(turns));
+  return turn_of(looks);
 }
 
 }  // namespace weft::measure

@@ -9,6 +9,7 @@
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/plan/calibration.h"
+#include "weft/plan/calibration_doubts.h"
 
 namespace weft::plan {
 namespace {
@@ -76,7 +77,61 @@ Of read(const base::Json& json,
   return values;
 }
 
+// Of a cost in seconds, the inverse of its least and largest rate; of others the numbers
+// themselves.
+struct PlausibleRate {
+  std::string_view name, unit;
+  double MachineRates::*field;
+  double scale;  // of `unit`
+  double least, most;
+  bool is_rate;
+};
+
+using R = MachineRates;
+constexpr std::array kPlausible = std::to_array<PlausibleRate>({
+    {"products", "GFLOP/s", &R::product_flop, 1e9, 0.01, 1e8, true},
+    {"attention forward", "GFLOP/s", &R::attention_forward_flop, 1e9, 0.001, 1e8, true},
+    {"attention backward", "GFLOP/s", &R::attention_backward_flop, 1e9, 0.001, 1e8, true},
+    {"memory", "GB/s", &R::memory_byte, 1e9, 0.01, 1e6, true},
+    {"links", "GB/s", &R::link_byte, 1e9, 0.001, 1e6, true},
+    {"a product of any size", "us", &R::product, 1e-6, 0, 1e4, false},
+    {"another operation", "us", &R::memory_call, 1e-6, 0, 1e4, false},
+    {"an exchange", "us", &R::link_call, 1e-6, 0, 1e5, false},
+    {"a wait between lanes", "us", &R::wake, 1e-6, 0, 1e5, false},
+    {"a turn on a core that ranks share", "us", &R::turn, 1e-6, 0, 1e5, false},
+    {"compute beside communication", "times", &R::beside_communication, 1, 0, 20, false},
+    {"communication beside compute", "times", &R::beside_compute, 1, 0, 20, false},
+});
+
+constexpr double kMostFactor = 1000;
+constexpr std::size_t kMostDoubts = 8;
+
 }  // namespace
+
+std::vector<std::string> calibration_doubts(const Calibration& calibration) {
+  std::vector<std::string> doubts;
+  for (const PlausibleRate& each : kPlausible) {
+    const double seconds = calibration.rates.*each.field;
+    if (seconds == 0) continue;  // it takes no time that could be told
+    const double value = each.is_rate ? 1 / seconds / each.scale : seconds / each.scale;
+    if (value >= each.least && value <= each.most) continue;
+    doubts.push_back(base::text("{}: {:.4g} {}, where machines have {:g} to {:g}",
+                                each.name,
+                                value,
+                                each.unit,
+                                each.least,
+                                each.most));
+  }
+  for (const auto& [kind, factor] : calibration.nodes) {
+    for (const double times : {factor.product, factor.attention, factor.memory, factor.link}) {
+      if (times <= kMostFactor) continue;
+      doubts.push_back(base::text("{}: {:.4g} times what the rates say", kind, times));
+      break;
+    }
+    if (doubts.size() >= kMostDoubts) break;
+  }
+  return doubts;
+}
 
 std::string describe(const MachineRates& rates) {
   const auto per_second = [](double seconds, double unit, const char* name) {
