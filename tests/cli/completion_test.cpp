@@ -72,6 +72,14 @@ TEST(BashCompletion, OffersKeysValuesAndRuleIds) {
   EXPECT_TRUE(offers("weft check --explain A", "A1"));
 }
 
+TEST(BashCompletion, OffersTheGpusThatAPlanPrices) {
+  const Words gpus = candidates("weft plan tiny --gpu ");
+  EXPECT_NE(std::ranges::find(gpus, "h100"), gpus.end());
+  for (const std::string& gpu : {"a100", "vr200", "r100"}) {
+    EXPECT_EQ(std::ranges::find(gpus, gpu), gpus.end()) << gpu;
+  }
+}
+
 TEST(BashCompletion, OffersFilesWhereAFileIsWanted) {
   EXPECT_TRUE(offers("weft train --config-file READ", "README.md"));
   EXPECT_TRUE(offers("weft perf tiny --against docs/per", "docs/perf.md"));

@@ -114,6 +114,39 @@ TEST(Program, WithJsonAnErrorIsOneObjectOnStandardOutput) {
             2u);
 }
 
+TEST(Program, HelpAndVersionAreWordsToo) {
+  EXPECT_EQ(weft("help").out, weft("--help").out);
+  EXPECT_EQ(weft("help checkpoint show").out, weft("checkpoint show --help").out);
+  EXPECT_EQ(weft("version").out, weft("--version").out);
+  EXPECT_EQ(weft("help nosuch").code, 2);
+}
+
+TEST(Program, NoNameOnTheCommandLineSteersTheTerminal) {
+  const std::string name = "run\xe2\x80\xae\x1b]0;title";
+  for (const std::string& words : {"train '" + name + "'", "report '" + name + "'"}) {
+    const Outcome outcome = weft(words);
+    EXPECT_EQ(outcome.code, 2) << words;
+    EXPECT_TRUE(contains(outcome.err, R"(run\u202e\x1b]0;title)")) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos) << outcome.err;
+  }
+}
+
+// Every rank finds the same in the words; what one finds alone is not lost.
+TEST(Program, ARankOfALauncherSaysWhoItIs) {
+  const std::string launcher = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
+  const Outcome first = weft("train tiny model.num_layer=3", launcher + "0");
+  EXPECT_TRUE(contains(first.err, "error: override")) << first.err;
+  const Outcome second = weft("train tiny model.num_layer=3", launcher + "1");
+  EXPECT_TRUE(contains(second.err, "error: rank 1: override")) << second.err;
+}
+
+TEST(Program, AGpuWithoutAPriceIsToldAsOne) {
+  const Outcome outcome = weft("plan tiny --gpus=8 --gpu=a100");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "a100 has no price")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, "h200")) << outcome.err;
+}
+
 TEST(Program, AFullDiskIsAFailure) {
   const Outcome full = weft("config >/dev/full");
   EXPECT_EQ(full.code, 1);

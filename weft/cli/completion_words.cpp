@@ -4,6 +4,7 @@
 
 #include "weft/base/text.h"
 #include "weft/cli/completion_scripts.h"
+#include "weft/cli/hardware_folder.h"
 #include "weft/config/field.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/rule.h"
@@ -78,6 +79,8 @@ Table choices() {
     std::vector<std::string> words;
     if (!flag.words.empty()) words = base::split(flag.words, ' ');
     if (flag.takes == words::Takes::Switch) words = {"true", "false"};
+    // weft plan takes the flag too, and prices only what it has numbers of.
+    if (flag.name == "gpu") words = plan::known_hardware(hardware_folder());
     if (flag.name == "moe_flex_dispatcher_backend") words = {"deepep", "hybridep", "None"};
     all.push_back({text("--{}", flag.name), words});
     if (!flag.brief.empty()) all.push_back({text("-{}", flag.brief), words});

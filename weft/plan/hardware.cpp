@@ -296,6 +296,14 @@ Hardware find_hardware(const fs::path& folder, const std::string& word) {
           base::shown(word),
           base::shown(folder.string())));
     }
+    if (config::WordCodec<config::Gpu>::parse(name)) {
+      throw base::ConfigError(
+          text("{} has no price: weft check and weft memory know it, and there is no file of its "
+               "rates; priced are {}; or give the path of a file, which weft calibrate --hardware "
+               "makes on the card",
+               name,
+               fmt::join(known, ", ")));
+    }
     throw base::ConfigError(
         text("no hardware file of '{}': known GPUs are {}; or give the path of a file",
              base::shown(word),
