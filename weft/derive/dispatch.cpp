@@ -68,6 +68,26 @@ double copies_of_token(const ModelConfig& model, std::int64_t ranks, std::int64_
          distinct_parts(model.experts(), model.moe_router_topk, apart);
 }
 
+std::optional<std::int64_t> machines_of_hops(const Config& config) {
+  const ModelConfig& model = config.model;
+  const bool hybrid = dispatches_by(model, FlexBackend::HybridEp);
+  if (!hybrid && !dispatches_by(model, FlexBackend::DeepEp)) return std::nullopt;
+  if (!config.runtime.ranks_per_node || !model.tokens_travel()) return std::nullopt;
+  const grid::Grid grid(layout_of(config));
+  const std::int64_t per_node = *config.runtime.ranks_per_node;
+  const std::vector<std::int64_t> first =
+      members_by_machine(grid.group_of(grid::GroupKind::TpEp, 0), per_node);
+  const std::int64_t machines = std::ssize(first);
+  if (hybrid) return machines;  // of even groups (W64)
+  const auto groups = grid.groups(grid::GroupKind::TpEp);
+  const bool is_even = std::ranges::all_of(groups, [&](const std::vector<int>& group) {
+    const std::vector<std::int64_t> members = members_by_machine(group, per_node);
+    return std::ssize(members) == machines &&
+           std::ranges::count(members, members.front()) == std::ssize(members);
+  });
+  return is_even && machines > 1 && first.front() > 1 ? std::optional(machines) : std::nullopt;
+}
+
 DispatchNumbers dispatch_of(const Config& config) {
   const ModelConfig& model = config.model;
   const grid::Layout layout = layout_of(config);
@@ -76,16 +96,19 @@ DispatchNumbers dispatch_of(const Config& config) {
   const GroupPlace place = place_of(config, layout);
   const DispatchShape shape{.ranks = result.ranks,
                             .ranks_per_node = place.in_machine,
-                            .tokens = result.tokens};
+                            .tokens = result.tokens,
+                            .is_uneven = !is_on_gpu(config) && !machines_of_hops(config)};
   const DispatchTraffic traffic = expected_traffic(model, shape);
   result.machines = place.machines;
   result.rows = rows_of(traffic);
   result.rows_between_machines = traffic.between.rows;
   if (is_on_gpu(config) && model.moe_token_dispatcher_type == Dispatcher::Flex) {
-    // There both backends cross to a machine once for a token, and fan out on the other side.
+    // There the rank in the middle sends nothing to itself: a row for each other rank.
     ModelConfig by_rank = model;
     by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
-    result.rows = rows_of(expected_traffic(by_rank, shape));
+    DispatchShape one_hop = shape;
+    one_hop.is_uneven = true;
+    result.rows = rows_of(expected_traffic(by_rank, one_hop));
     const double machines = copies_of_token(model, result.ranks, place.machines);
     result.rows_between_machines =
         number(result.tokens) * machines * number(place.machines - 1) / number(place.machines);

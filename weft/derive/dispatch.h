@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "weft/config/config.h"
 
@@ -17,6 +18,10 @@ double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t part
 // Copies of a token where experts are on `ranks` and it travels once to each of `parts` of them: to
 // all that share an expert it has chosen.
 double copies_of_token(const config::ModelConfig& model, std::int64_t ranks, std::int64_t parts);
+
+// Machines that a dispatch crosses to in a first hop, before a second one inside them, as
+// dispatch_traffic.h has it. nullopt: one hop, to each rank.
+std::optional<std::int64_t> machines_of_hops(const config::Config& config);
 
 // One transfer of one rank: where CPU ranks differ, of the one that sends most to other machines. A
 // MoE layer has four for each micro-batch: dispatch and combine, forward and backward.

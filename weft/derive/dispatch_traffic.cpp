@@ -45,9 +45,8 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .combine_bytes = row,
               .probabilities = k,
               .choices = k,
-              .counts = dispatches_by(model, FlexBackend::HybridEp) && shape.ranks_per_node > 1
-                            ? machines + 2 * ranks
-                            : 2 * ranks};
+              .counts = passes_on(model, shape) && shape.ranks_per_node > 1 ? machines + 2 * ranks
+                                                                            : 2 * ranks};
   }
   return {};
 }
@@ -81,8 +80,7 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   }
   // The chance that a token has an expert on one given rank, and in one given machine.
   const double rank = copies_of_token(model, shape.ranks, shape.ranks) / ranks;
-  if (!dispatches_by(model, FlexBackend::HybridEp))
-    return {.inside = inside * rank, .between = between * rank};
+  if (!passes_on(model, shape)) return {.inside = inside * rank, .between = between * rank};
   const auto machines = static_cast<double>(shape.machines());
   const double machine = copies_of_token(model, shape.ranks, shape.machines()) / machines;
   // A rank passes on the tokens of its fellows, one in each machine.
@@ -90,6 +88,13 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
 }
 
 }  // namespace
+
+bool passes_on(const ModelConfig& model, const DispatchShape& shape) {
+  if (dispatches_by(model, FlexBackend::HybridEp)) return true;
+  if (!dispatches_by(model, FlexBackend::DeepEp) || shape.is_uneven) return false;
+  return shape.machines() > 1 && shape.ranks_per_node > 1 &&
+         shape.ranks % shape.ranks_per_node == 0;
+}
 
 DispatchTraffic expected_traffic(const ModelConfig& model, const DispatchShape& shape) {
   const WireFormat format = format_of(model, shape);

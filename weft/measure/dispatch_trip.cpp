@@ -51,7 +51,7 @@ DispatchTrip::DispatchTrip(const config::ModelConfig& model,
                            tensor::Pool& pool)
     : config_(model), groups_(groups), shape_(shape), stream_(stream), pool_(pool) {
   model::EpGroups ep{.ep = *groups.ep};
-  if (config::dispatches_by(model, config::FlexBackend::HybridEp)) {
+  if (derive::passes_on(model, shape)) {
     ep.across = groups.across.get();
     ep.within = groups.within.get();
   }

@@ -79,12 +79,11 @@ LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow
   const config::ModelConfig& model = config.model;
   const std::int64_t ranks = model.expert_grid().ranks;
   if (model.experts() == 0 || ranks == 1) return {};
-  const derive::DispatchTraffic sent =
-      derive::expected_traffic(model,
-                               {.ranks = ranks,
-                                .ranks_per_node = ranks / flow.machines,
-                                .tokens = expected_load(config, flow).tokens});
-  if (!config::dispatches_by(model, config::FlexBackend::HybridEp)) {
+  const derive::DispatchShape shape{.ranks = ranks,
+                                    .ranks_per_node = ranks / flow.machines,
+                                    .tokens = expected_load(config, flow).tokens};
+  const derive::DispatchTraffic sent = derive::expected_traffic(model, shape);
+  if (!derive::passes_on(model, shape)) {
     return {.across = sent.inside.rows + sent.between.rows};
   }
   return {.across = sent.between.rows, .within = sent.inside.rows, .are_two = true};

@@ -84,7 +84,7 @@ double wire_bytes(const config::Config& run) {
   return sent.inside.bytes() + sent.between.bytes();
 }
 
-// A dispatcher that sends a token once to a rank, however many of its experts are there.
+// A dispatcher that sends a token once to a rank of its machine, and once to another machine.
 void add_dispatcher_idea(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (facts.run == nullptr || facts.run->model.experts() == 0) return;
   if (facts.run->model.moe_token_dispatcher_type != config::Dispatcher::AllToAll) return;
@@ -97,8 +97,9 @@ void add_dispatcher_idea(const NextFacts& facts, std::vector<Idea>& ideas) {
       cover(facts,
             "ep",
             {"model.moe_token_dispatcher_type=flex", "model.moe_flex_dispatcher_backend=deepep"},
-            "alltoall sends a token once for each of its experts, deepep once for each "
-            "rank; compare dispatchers where both are installed (A9)");
+            "alltoall sends a token once for each of its experts, deepep once for each rank of "
+            "its machine and once for each other machine; compare dispatchers where both are "
+            "installed (A9)");
   idea.ask = Idea::Ask::Nobody;
   idea.at_most_ms *= 1 - then / now;
   idea.because += text("; it would move {:.0f} % fewer bytes", 100 * (1 - then / now));

@@ -261,7 +261,7 @@ enum class WeightGradients { Follow, Delayed, InTurns };
 struct TokenFlow {
   int slices = 1;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  int machines = 1;    // that an expert-parallel group lies in; for hybridep
+  int machines = 1;    // that rows cross to before they are passed on; 1: one hop
   int replicas = 1;    // ranks with the same dense layers and other tokens: tp x dp x cp
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
   int sequences = 1;   // of a micro-batch

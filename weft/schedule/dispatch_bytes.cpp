@@ -18,12 +18,14 @@ struct Group {
   bool is_gathered() const { return type == config::Dispatcher::AllGather; }
 };
 
-// deepep: every rank is a machine of its own.
+// Of deepep in one hop every rank is a machine of its own.
 Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
-  const bool hybrid = config::dispatches_by(model, config::FlexBackend::HybridEp);
+  const bool is_passed_on =
+      config::dispatches_by(model, config::FlexBackend::HybridEp) ||
+      (config::dispatches_by(model, config::FlexBackend::DeepEp) && flow.machines > 1);
   const config::ExpertGrid grid = model.expert_grid();
   return {.ranks = grid.ranks,
-          .machines = hybrid ? flow.machines : grid.ranks,
+          .machines = is_passed_on ? flow.machines : grid.ranks,
           .k = grid.per_token,
           .shards = grid.shards,
           .type = model.moe_token_dispatcher_type};

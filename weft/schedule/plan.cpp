@@ -4,7 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/machines.h"
+#include "weft/derive/dispatch.h"
 #include "weft/derive/optimizer_offload.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
@@ -76,12 +76,9 @@ WeightGradients weight_gradients_of(const config::Config& config) {
   UNREACHABLE("order {}", static_cast<int>(order_of(config)));
 }
 
-// Those that an expert-parallel group lies in. Only hybridep is described by it, whose groups are
-// all in as many: the config has been validated (W64).
-int machines_of(const config::Config& config, const grid::Grid& grid) {
-  if (!config.runtime.ranks_per_node) return 1;
-  const std::vector<int> group = grid.group_of(grid::GroupKind::TpEp, 0);
-  return static_cast<int>(derive::members_by_machine(group, *config.runtime.ranks_per_node).size());
+// Those that rows cross to before they are passed on; 1: one hop, or machines do not matter.
+int machines_of(const config::Config& config) {
+  return static_cast<int>(derive::machines_of_hops(config).value_or(1));
 }
 
 FirstCombine first_combine_of(const config::Config& config) {
@@ -204,7 +201,7 @@ std::vector<RankPlan> plan_ranks(const config::Config& config,
                       .wire = narrowed_wire(config)};
   const TokenFlow tokens{.slices = token_slices(config),
                          .budget = budget,
-                         .machines = machines_of(config, grid),
+                         .machines = machines_of(config),
                          .replicas = grid.tp() * grid.dp() * grid.cp(),
                          .tp = grid.tp(),
                          .cp = grid.cp(),

@@ -1,6 +1,7 @@
 #include "weft/train/expert_messages.h"
 
 #include "weft/derive/derived.h"
+#include "weft/derive/dispatch.h"
 #include "weft/grid/grid.h"
 #include "weft/kernels/kernels.h"
 #include "weft/train/groups.h"
@@ -69,7 +70,7 @@ std::map<std::string, comm::ExpertMessages> expert_messages(const rules::JudgedC
   const std::int64_t size = std::ssize(ep);
   if (size == 1 || model.experts() == 0) return {};
   const std::int64_t local = model.expert_grid().local();
-  const bool has_machines = config::dispatches_by(model, config::FlexBackend::HybridEp);
+  const bool has_machines = derive::machines_of_hops(config).has_value();
   Ranks ranks{.machines = size};
   if (has_machines) {
     const auto per_node = static_cast<int>(config->runtime.ranks_per_node.value());

@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/dispatch.h"
 #include "weft/derive/parameter_buffers.h"
 
 namespace weft::train {
@@ -124,8 +125,7 @@ Groups join_groups(const rules::JudgedConfig& config, comm::Endpoint& endpoint) 
   if (std::ranges::find(holders, rank) != holders.end()) {
     groups.model_copy = endpoint.group("model_copy", std::move(holders));
   }
-  if (groups.ep->size() > 1 &&
-      config::dispatches_by(config->model, config::FlexBackend::HybridEp)) {
+  if (groups.ep->size() > 1 && derive::machines_of_hops(config)) {
     const auto per_machine = static_cast<int>(config->runtime.ranks_per_node.value());
     MachineMembers machines = machine_members(groups.ep->members(), rank, per_machine);
     groups.ep_across = endpoint.group(kEpAcross, std::move(machines.across));

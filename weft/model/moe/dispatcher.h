@@ -174,14 +174,14 @@ void merge_rows(const Context&,
 struct EpGroups {
   // All ranks with experts of a layer, those that share an expert beside each other (tp_ep).
   comm::Communicator& ep;
-  // hybridep: the ranks of the group with this one's place in their machine, one a machine; and
-  // those of this rank's machine. Null for the others.
+  // In two hops: the ranks of the group with this one's place in their machine, one a machine; and
+  // those of this rank's machine. Null where there is one.
   comm::Communicator* across = nullptr;
   comm::Communicator* within = nullptr;
 };
 
-// The dispatcher that model.moe_token_dispatcher_type names. A flex dispatcher is hybridep where
-// `groups` has the two groups of hybridep, and deepep where it has not. With RowBudget::Lifted the
+// The dispatcher that model.moe_token_dispatcher_type names. A flex dispatcher takes two hops
+// where `groups` has the two groups of them. With RowBudget::Lifted the
 // dispatcher makes room for every row that arrives.
 std::unique_ptr<Dispatcher> make_dispatcher(const config::ModelConfig& config,
                                             const EpGroups& groups,

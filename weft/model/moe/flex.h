@@ -2,11 +2,12 @@
 // choices and their probabilities, and is expanded there; the experts' outputs are summed before
 // they travel back.
 //
-// deepep: a group is one rank. hybridep: a group is a machine; the copy goes to the rank with the
-// same place in that machine, and that rank fans it out, so that a token crosses machines once.
-// Both are hops of the same kind, one or two of them. What the rank in the middle does between its
-// two hops (sorting, copying, summing) is part of the transport, as the sum is of an all-reduce: it
-// runs on the communication's lane, under other compute.
+// In one machine a group is one rank. Between machines a group is a machine; the copy goes to the
+// rank with the same place in that machine, and that rank fans it out, so that a token crosses
+// machines once (derive::machines_of_hops). Both are hops of the same kind, one or two of them.
+// What the rank in the middle does between its two hops (sorting, copying, summing) is part of the
+// transport, as the sum is of an all-reduce: it runs on the communication's lane, under other
+// compute.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"

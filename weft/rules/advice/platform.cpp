@@ -119,7 +119,8 @@ constexpr Advice kPlatformAdvice[] = {
     {.id = "A9",
      .when = "a dispatcher that the platform's published runs do not prefer",
      .then = "compare",
-     .why = "alltoall sends a token once an expert, deepep once a rank, hybridep once a machine. "
+     .why = "alltoall sends a token once an expert. deepep and hybridep send it once to another "
+            "machine and pass it on there, and inside their machine once to a rank. "
             "Inside an "
             "NVL72 domain hybridep is the one to begin with.",
      .measured =
