@@ -116,7 +116,10 @@ function redraw() {
   if (view) view.draw();
 }
 window.addEventListener("resize", redraw);
-window.addEventListener("beforeprint", redraw);
+window.addEventListener("beforeprint", () => {
+  for (const rows of document.querySelectorAll("details")) rows.open = true;
+  redraw();
+});
 if (view) {
   byId("zoom-in").addEventListener("click", () => view.zoomBy(0.5));
   byId("zoom-out").addEventListener("click", () => view.zoomBy(2));
