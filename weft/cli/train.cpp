@@ -6,6 +6,7 @@
 #include <ctime>
 #include <iostream>
 
+#include "weft/base/cores.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
@@ -187,8 +188,9 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
 }
 
 // What the run runs on, for its report. A run is worth more than that line.
-void keep_machine(const config::Config& config, const train::RunStart& start) {
-  const Machine machine = this_machine();
+void keep_machine(const config::Config& config,
+                  const Machine& machine,
+                  const train::RunStart& start) {
   report::Start kept{.step = start.step,
                      .time = base::text("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
                      .version = machine.version,
@@ -196,6 +198,8 @@ void keep_machine(const config::Config& config, const train::RunStart& start) {
                      .cpu = machine.cpu,
                      .cores = machine.cores,
                      .memory_bytes = machine.memory_bytes};
+  // A launcher may keep each of its processes on a core of its own.
+  if (config::are_processes(config.runtime.backend)) kept.cores = base::online_cores();
   if (config.runtime.device == config::DeviceKind::Cuda) {
     const kernels::GpuReport gpus = kernels::gpu_report();
     if (!gpus.gpus.empty()) kept.gpu = gpus.gpus.front().name;
@@ -257,9 +261,10 @@ int run_train(const TrainOptions& options) {
   warn(verdict);
   // Once nothing can be wrong any more: an error leaves standard output empty.
   bool has_started = false;
+  const Machine machine = this_machine();  // before ranks keep to some of its cores
   const auto open_log = [&](const train::RunStart& start) {
     has_started = true;
-    keep_machine(config, start);
+    keep_machine(config, machine, start);
     for (const std::string& said : opening_lines(verdict, name, options.opening)) line.log(said);
     for (const std::string& said : continuing_lines(begun.automatic)) line.log(said);
     for (const std::string& said : start_lines(config, start)) line.log(said);

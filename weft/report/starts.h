@@ -14,7 +14,7 @@ struct Start {
   std::string time;       // in UTC: "2026-11-19T20:13:51Z"
   std::string version, build;
   std::string cpu;
-  std::int64_t cores = 0;         // that rank 0's process may use; 0: not known
+  std::int64_t cores = 0;         // that the ranks of rank 0's machine may use; 0: not known
   std::int64_t memory_bytes = 0;  // of its machine
   std::string gpu;                // empty: the run used none
 };
