@@ -172,16 +172,25 @@ TEST_F(ConvertCommand, TheTestSplitIsEvaluatedAtTheEnd) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(Json::parse(lines[i]).contains("test_loss"));
   EXPECT_EQ(Json::parse(lines[3])["test_loss"], loss);
   // The same data, named for each split.
-  const Outcome apart =
-      weft(text("train tiny ep=1 dataset.path= dataset.kind=indexed model.seq_length=16 "
-                "train.train_iters=1 train.eval_interval=0 runtime.run_dir={0}_run --json "
-                "dataset.blend_per_split=[[0.7,{0},0.3,{1}],[{0}],[{1}]] {2}",
-                at("a"),
-                at("b"),
-                kModel));
+  const auto train_apart = [&](const char* name, const char* evaluation) {
+    return weft(
+        text("train tiny ep=1 dataset.path= dataset.kind=indexed model.seq_length=16 "
+             "train.train_iters=1 {3} runtime.run_dir={0}_{4} --json "
+             "dataset.blend_per_split=[[0.7,{0},0.3,{1}],[{0}],[{1}]] {2}",
+             at("a"),
+             at("b"),
+             kModel,
+             evaluation,
+             name));
+  };
+  const Outcome apart = train_apart("run", "train.eval_interval=0");
   ASSERT_EQ(apart.code, 0) << apart.err;
   EXPECT_TRUE(Json::parse(apart.out).contains("test_loss"));
   EXPECT_FALSE(Json::parse(apart.out).contains("eval_loss"));
+  const Outcome none = train_apart("none", "train.eval_interval=1 train.eval_iters=0");
+  ASSERT_EQ(none.code, 0) << none.err;
+  EXPECT_FALSE(Json::parse(none.out).contains("test_loss"));
+  EXPECT_FALSE(Json::parse(none.out).contains("eval_loss"));
 }
 
 TEST_F(ConvertCommand, WrongWordsAreRefused) {

@@ -23,7 +23,7 @@ class SumReader {
   }
 
  private:
-  // Deeper brackets than anyone writes.
+  // Deeper brackets are refused.
   static constexpr int kDeepest = 16;
 
   void skip() {

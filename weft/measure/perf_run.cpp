@@ -37,6 +37,7 @@ std::size_t PerfRun::total_peak_bytes() const {
 
 config::Config perf_config(config::Config config, std::int64_t steps) {
   config.train.train_iters = steps + kTracedSteps;
+  config.train.train_samples.reset();
   config.train.eval_interval = 0;
   config.runtime.trace = true;
   config.runtime.trace_steps = kTracedSteps;

@@ -14,6 +14,7 @@ using base::text;
 
 config::Config two_steps(config::Config config, const std::filesystem::path& run_dir) {
   config.train.train_iters = kStartSteps;
+  config.train.train_samples.reset();
   config.runtime.backend = config::CommBackend::Fake;
   config.runtime.run_dir = run_dir.string();
   return config;

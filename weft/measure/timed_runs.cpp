@@ -14,6 +14,7 @@ namespace weft::measure {
 std::vector<double> untraced_steps(const TimedRunRequest& request) {
   config::Config config = perf_config(request.config, request.steps);
   config.train.train_iters = request.steps;
+  config.train.train_samples.reset();
   config.runtime.trace = false;
   config.runtime.run_dir = request.folder.string();
   std::vector<double> ms;

@@ -1,4 +1,4 @@
-// What a word of the command line looks like, before anyone knows what it is for.
+// What a word of the command line looks like, before its meaning is known.
 #pragma once
 
 #include <string_view>
