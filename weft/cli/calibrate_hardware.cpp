@@ -39,19 +39,6 @@ kernels::Gpu gpu_here() {
   return report.gpus.front();
 }
 
-// The hardware file of a card by what the driver calls it; none where there is none.
-std::optional<plan::Hardware> profile_of_card(const std::string& card) {
-  const std::filesystem::path folder = hardware_folder();
-  for (const std::string& name : plan::known_hardware(folder)) {
-    config::HardwareConfig named;
-    named.gpu = config::WordCodec<config::Gpu>::parse(name);
-    if (named.gpu && derive::gpu_facts(named).name == card) {
-      return plan::find_hardware(folder, name);
-    }
-  }
-  return std::nullopt;
-}
-
 void require_cores(const config::Config& judged) {
   const std::int64_t world = derive::layout_of(judged).world;
   const std::int64_t threads = judged.runtime.threads_per_rank;
@@ -109,7 +96,7 @@ plan::TellsRest tells_rest(const HardwareOptions& options, const config::Config&
     rest.like = plan::find_hardware(hardware_folder(), options.like);
   } else {
     const std::string card = gpu_here().name;
-    rest.like = profile_of_card(card);
+    rest.like = hardware_of_card(card);
     if (!rest.like) {
       throw base::ConfigError(
           text("--hardware: one GPU does not tell what joins several, and no hardware file is of "

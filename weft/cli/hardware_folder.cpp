@@ -5,6 +5,10 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
+#include "weft/config/codec.h"
+#include "weft/derive/gpu.h"
+#include "weft/kernels/device.h"
+#include "weft/plan/workload.h"
 
 namespace weft::cli {
 
@@ -14,14 +18,52 @@ std::filesystem::path hardware_folder() {
   return recipes_folder().parent_path() / "hardware";
 }
 
-plan::Hardware chosen_hardware(const std::string& named, const config::HardwareConfig& hardware) {
+std::optional<plan::Hardware> hardware_of_card(const std::string& card) {
+  const std::filesystem::path folder = hardware_folder();
+  for (const std::string& name : plan::known_hardware(folder)) {
+    config::HardwareConfig named;
+    named.gpu = config::WordCodec<config::Gpu>::parse(name);
+    if (named.gpu && derive::gpu_facts(named).name == card) {
+      return plan::find_hardware(folder, name);
+    }
+  }
+  return std::nullopt;
+}
+
+plan::Hardware chosen_hardware(const std::string& named, const config::Config& config) {
   const std::filesystem::path folder = hardware_folder();
   if (!named.empty()) return plan::find_hardware(folder, named);
-  if (hardware.gpu) {
-    return plan::find_hardware(folder, std::string(config::word(*hardware.gpu)));
+  if (config.hardware.gpu) {
+    return plan::find_hardware(folder, std::string(config::word(*config.hardware.gpu)));
   }
-  throw base::ConfigError(base::text("no GPU is named: give --gpu=NAME; known are {}",
+  if (!config.hardware.device_name.empty()) {
+    if (auto found = hardware_of_card(config.hardware.device_name)) return *found;
+  }
+  std::string why = "no GPU is named";
+  if (config.runtime.device == config::DeviceKind::Cuda) {
+    const kernels::GpuReport report = kernels::gpu_report();
+    if (!report.gpus.empty()) {
+      const std::string card = report.gpus.front().name;
+      if (std::optional<plan::Hardware> found = hardware_of_card(card)) return *found;
+      why = base::text("no GPU is named, and no hardware file is of this machine's {}",
+                       base::shown(card));
+    } else {
+      why = "runtime.device = cuda, no GPU is named, and this machine shows none";
+    }
+  }
+  throw base::ConfigError(base::text("{}: give --gpu=NAME, or hardware.gpu=NAME; known are {}",
+                                     why,
                                      fmt::join(plan::known_hardware(folder), ", ")));
+}
+
+void require_products(const config::Config& config, const plan::Hardware& hardware) {
+  const plan::Number number = plan::number_of(config.model);
+  if (hardware.peak(number) > 0) return;
+  throw base::ConfigError(base::text(
+      "{} has no matrix products in {}{}: use another precision or another GPU, as in --gpu=gb200",
+      hardware.name,
+      plan::word(number),
+      hardware.program == plan::Program::Weft ? " under Weft" : ""));
 }
 
 void require_threads(const config::Config& config, const plan::Hardware& hardware) {

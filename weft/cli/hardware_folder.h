@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "weft/config/config.h"
@@ -12,9 +13,15 @@ namespace weft::cli {
 // WEFT_HARDWARE where set; else `hardware` beside the folder of the recipes.
 std::filesystem::path hardware_folder();
 
-// The one a command line names, or else that of hardware.gpu. ConfigError that lists the known ones
-// where there is none.
-plan::Hardware chosen_hardware(const std::string& named, const config::HardwareConfig& hardware);
+// By what the driver calls a card. nullopt: no file is of it.
+std::optional<plan::Hardware> hardware_of_card(const std::string& card);
+
+// The one a command line names, or else that of hardware.gpu, or else for runtime.device=cuda that
+// of the machine's first card. ConfigError that lists the known ones where there is none.
+plan::Hardware chosen_hardware(const std::string& named, const config::Config& config);
+
+// ConfigError where the hardware has no products in the run's number format.
+void require_products(const config::Config& config, const plan::Hardware& hardware);
 
 // ConfigError where the hardware is ranks of so many processor cores, and the run's have others.
 void require_threads(const config::Config& config, const plan::Hardware& hardware);

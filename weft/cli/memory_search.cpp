@@ -12,6 +12,7 @@
 #include "weft/measure/less_offload.h"
 #include "weft/measure/memory_estimate.h"
 #include "weft/plan/nominal_costs.h"
+#include "weft/plan/run_hardware.h"
 
 namespace weft::cli {
 namespace {
@@ -69,7 +70,9 @@ std::optional<plan::Hardware> hardware_of(const config::Config& config) {
   const std::string name(config::word(*config.hardware.gpu));
   const std::vector<std::string> known = plan::known_hardware(folder);
   if (std::ranges::find(known, name) == known.end()) return std::nullopt;
-  return plan::find_hardware(folder, name);
+  plan::Hardware hardware = plan::hardware_of_run(config, plan::find_hardware(folder, name), {});
+  hardware.work.keeps_dummy_gradients = false;  // the engine whose memory is told has none
+  return hardware;
 }
 
 std::string nominal_costs_text(const config::HardwareConfig& hardware) {

@@ -4,6 +4,7 @@
 #include "weft/cli/number_range.h"
 #include "weft/cli/plan_line.h"
 #include "weft/cli/plan_modes.h"
+#include "weft/cli/program_option.h"
 
 namespace weft::cli {
 namespace {
@@ -39,6 +40,7 @@ void add_plan(CLI::App& program, Action& chosen) {
   const std::vector<CLI::Option*> of_search = add_search_options(*command, options->search);
   command->add_option("--gpu", options->gpu, "kind of GPU, or its file; default: hardware.gpu")
       ->type_name("NAME");
+  CLI::Option* program_option = add_program_option(*command, options->program);
   CLI::Option* validate =
       command
           ->add_option("--validate",
@@ -66,6 +68,7 @@ void add_plan(CLI::App& program, Action& chosen) {
   CLI::Option* simulate =
       command->add_flag("--simulate", options->simulate, "price one run and simulate its schedule");
   simulate->excludes(validate)->excludes(write);
+  program_option->excludes(validate);
   for (CLI::Option* option : of_search) option->excludes(validate)->excludes(simulate);
   add_overwrite(*command, options->overwrite);
   command->add_option("--trace", options->trace, "file for the time line of the simulated step")

@@ -30,6 +30,7 @@ struct PlanOptions {
   SearchOptions search;
   std::optional<PlanModel> model;  // of a pasted line; nullopt: the first word names it
   std::string gpu;                 // a kind, or a file; empty: hardware.gpu
+  std::string program;             // whose; empty: the usual one of the run
   std::string validate;            // a table of published runs
   bool fit = false;
   std::vector<std::string> fit_models;  // empty: those of the shipped files

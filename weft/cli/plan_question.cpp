@@ -7,8 +7,10 @@
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan_model.h"
+#include "weft/cli/program_option.h"
 #include "weft/config/codec.h"
 #include "weft/measure/counted_step.h"
+#include "weft/plan/run_hardware.h"
 #include "weft/plan/workload.h"
 #include "weft/words/resolution.h"
 #include "weft/words/words.h"
@@ -149,6 +151,16 @@ config::Config own_run(const config::Config& recipe,
   return config;
 }
 
+// Of GPUs that are more than one card the usual program is the file's own.
+plan::Hardware hardware_asked(const PlanOptions& options, config::Config config) {
+  config::Config here = config;
+  here.hardware.gpu.reset();  // it is said with --gpu
+  here.runtime.device = config::DeviceKind::Cuda;
+  const plan::Hardware hardware = chosen_hardware(options.gpu, here);
+  if (options.search.gpus > 1) config.runtime.backend = config::CommBackend::Nccl;
+  return plan::hardware_of_run(config, hardware, asked_program(options.program));
+}
+
 }  // namespace
 
 std::optional<std::size_t> place_asked(const std::string& explain) {
@@ -177,7 +189,7 @@ Question question_of(const PlanOptions& options) {
   config::Config config = words::with_words(model.config, keys);
   leave_order_open(config, pinned);
   const plan::Routing routing = asked_routing(options.imbalance, config.model);
-  const plan::Hardware hardware = chosen_hardware(options.gpu, {});
+  const plan::Hardware hardware = hardware_asked(options, config);
   if (pinned.contains("runtime.threads_per_rank")) require_threads(config, hardware);
   std::vector<plan::Number> numbers =
       numbers_asked(options.search.precision, config.model, hardware);

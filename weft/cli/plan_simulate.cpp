@@ -1,4 +1,6 @@
 // weft plan --simulate: one run priced, and its schedule on the clock.
+#include <cmath>
+
 #include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/file.h"
@@ -7,6 +9,7 @@
 #include "weft/cli/hardware_folder.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan_modes.h"
+#include "weft/cli/program_option.h"
 #include "weft/cli/progress.h"
 #include "weft/cli/start_shapes.h"
 #include "weft/config/dump.h"
@@ -14,6 +17,7 @@
 #include "weft/measure/memory_forecast.h"
 #include "weft/plan/auto_order.h"
 #include "weft/plan/price.h"
+#include "weft/plan/run_hardware.h"
 #include "weft/plan/short_step.h"
 #include "weft/plan/simulated_run.h"
 #include "weft/plan/time_text.h"
@@ -24,15 +28,6 @@
 
 namespace weft::cli {
 namespace {
-
-void require_products(const config::Config& config, const plan::Hardware& hardware) {
-  const plan::Number number = plan::number_of(config.model);
-  if (hardware.peak(number) > 0) return;
-  throw base::ConfigError(base::text(
-      "{} has no matrix products in {}: use another precision or another GPU, as in --gpu=gb200",
-      hardware.name,
-      plan::word(number)));
-}
 
 // Nothing where one process cannot hold the schedule, however short the step.
 std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
@@ -52,6 +47,21 @@ std::string text_of(const plan::SimulatedRun& run) {
       plan::time_text(run.step_ms),
       run.shortened.shown,
       base::counted(run.shortened.micro_batches, "micro-batch"));
+}
+
+// Steps of the two clocks that are this near say the same.
+constexpr double kNearSteps = 0.03;
+
+// What the price has and the schedule has not; empty: they say the same. Without launches they do.
+std::string difference_text(const plan::Price& price, const plan::SimulatedRun& run) {
+  const double more = price.step_ms - run.step_ms;
+  if (std::abs(more) <= kNearSteps * price.step_ms) return "";
+  return base::text(
+      "difference  {} ({:.1f} % of the step): on the clock transfers go on while compute waits for "
+      "launches; the\n            price counts both, as measured runs do. Walls of a trace are "
+      "those of the clock\n",
+      plan::time_text(more),
+      100 * more / price.step_ms);
 }
 
 // The peak that Weft's own engine would count, by a dry step of it (weft memory); none where this
@@ -101,7 +111,10 @@ int plan_simulate(const PlanOptions& options) {
     base::require_result(options.trace, options.overwrite, "weftSimulated");
   }
   config::Config asked = with_start_shapes(run);
-  const plan::Hardware hardware = chosen_hardware(options.gpu, rules::judge(asked).config.hardware);
+  const plan::Hardware hardware =
+      plan::hardware_of_run(asked,
+                            chosen_hardware(options.gpu, rules::judge(asked).config),
+                            asked_program(options.program));
   const plan::Routing routing = asked_routing(options.imbalance, asked.model);
   const std::vector<plan::AutoOrder> orders = plan::auto_orders(asked, hardware, routing);
   if (!orders.empty()) asked = plan::fastest(orders).config;
@@ -135,22 +148,25 @@ int plan_simulate(const PlanOptions& options) {
   if (options.run.format == Format::Json) {
     base::Json json = plan::to_json(price);
     json["gpu"] = hardware.name;
+    json["program"] = plan::word(hardware.program);
     if (!orders.empty()) json["orders"] = plan::to_json(orders);
     if (engine) json["engine_memory_bytes"] = engine_json(*engine);
     if (schedule) {
       json["schedule"] = {{"step_ms", schedule->step_ms},
+                          {"difference_ms", price.step_ms - schedule->step_ms},
                           {"micro_batches", schedule->shortened.micro_batches},
                           {"simulated_micro_batches", schedule->shortened.shown}};
     }
     print_json(json);
   } else {
-    print_text(base::text("{} on {} ({})\n",
+    print_text(base::text("{} on {} ({}), {}\n",
                           run.recipe.empty() ? "the defaults" : run.recipe,
                           hardware.name,
-                          hardware.summary) +
+                          hardware.summary,
+                          plan::program_text(hardware)) +
                (orders.empty() ? "" : plan::to_text(orders)) + plan::to_text(price) +
-               (schedule ? text_of(*schedule) : "") + (engine ? engine_text(*engine) : "") +
-               std::string(kLeftOut));
+               (schedule ? text_of(*schedule) + difference_text(price, *schedule) : "") +
+               (engine ? engine_text(*engine) : "") + std::string(kLeftOut));
   }
   return price.memory.fits() ? kGood : kFailed;
 }

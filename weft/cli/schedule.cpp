@@ -1,5 +1,4 @@
 // weft schedule: the order of a step, before anything runs.
-#include <map>
 #include <optional>
 
 #include "weft/base/error.h"
@@ -10,13 +9,13 @@
 #include "weft/cli/interrupt.h"
 #include "weft/cli/number_range.h"
 #include "weft/cli/output.h"
+#include "weft/cli/program_option.h"
 #include "weft/cli/progress.h"
+#include "weft/cli/schedule_costs.h"
 #include "weft/cli/schedule_report.h"
 #include "weft/cli/start_shapes.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/pipeline.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/plan/calibration.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/simulated_step.h"
 #include "weft/rules/validate.h"
@@ -36,92 +35,25 @@ constexpr std::size_t kMostSpans = 100000;
 struct ScheduleOptions {
   RunArguments run;
   std::optional<int> text;  // of this pipeline rank, and nothing else
-  std::string write, read, svg, costs, calibration;
+  std::string write, read, svg;
+  CostOptions costs;
   std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
-  double flops_per_second = plan::NominalRates{}.flops_per_second;
-  double gb_per_second = plan::NominalRates{}.link_bytes_per_second / 1e9;
   bool improve = false;
   int tries = 400;
   double memory_limit_mb = 0;  // 0: none was given
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-sim::CostTable parse_cost_file(const std::string& file) {
-  try {
-    return sim::parse_costs(base::read_text(file));
-  } catch (const base::ConfigError& error) {
-    throw base::ConfigError(base::text("{}: {}", file, error.what()));
-  }
-}
-
-// Rows are measured by world rank; the first rank of a stage stands for the others.
-sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
-  const sim::CostTable all = parse_cost_file(file);
-  std::map<int, int> first_of_stage;
-  for (int rank = grid.world() - 1; rank >= 0; --rank) {
-    first_of_stage[grid.coordinate(rank).pp] = rank;
-  }
-  sim::CostTable by_stage;
-  for (const auto& [stage, rank] : first_of_stage) {
-    const auto rows = all.ranks().find(rank);
-    if (rows == all.ranks().end()) {
-      throw base::ConfigError(
-          base::text("{}: no costs of rank {}, the first of pipeline rank {}", file, rank, stage));
-    }
-    for (const auto& [node, cost] : rows->second) by_stage.set(stage, node, cost);
-  }
-  return by_stage;
-}
-
-plan::Calibration calibration_of(const ScheduleOptions& options) {
-  if (options.calibration.empty()) return {};
-  try {
-    return plan::parse_calibration(base::read_text(options.calibration));
-  } catch (const base::ConfigError& error) {
-    throw base::ConfigError(base::text("{}: {}", options.calibration, error.what()));
-  }
-}
-
-plan::NominalRates rates_of(const ScheduleOptions& options) {
-  return {.flops_per_second = options.flops_per_second,
-          .link_bytes_per_second = options.gb_per_second * 1e9,
-          .network_bytes_per_second = options.gb_per_second * 1e9};
-}
-
-sim::CostTable costs_of(const ScheduleOptions& options,
-                        const config::Config& config,
-                        const grid::Grid& grid,
-                        const std::vector<RankPlan>& plans) {
-  if (!options.costs.empty()) return measured_costs(options.costs, grid);
-  if (!options.calibration.empty()) {
-    return plan::calibrated_costs(config, grid, plans, calibration_of(options));
-  }
-  return plan::nominal_costs(config, grid, plans, rates_of(options));
-}
-
-std::string costs_text(const ScheduleOptions& options, const config::Config& config) {
-  if (!options.costs.empty()) {
-    return options.calibration.empty()
-               ? base::text("from {}", options.costs)
-               : base::text("from {}, waits by {}", options.costs, options.calibration);
-  }
-  if (!options.calibration.empty()) return base::text("by {}", options.calibration);
-  const grid::Fabric fabric = derive::fabric_of(config);
-  return base::text("nominal: {:g} FLOP/s, {}",
-                    options.flops_per_second,
-                    fabric.is_free() ? base::text("{:g} GB/s links", options.gb_per_second)
-                                     : grid::describe(fabric));
-}
-
 // Puts the order that was found in the place of the given one; none: interrupted.
 std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
+                                               const ScheduleCosts& priced,
                                                const config::Config& config,
                                                const grid::Grid& grid,
                                                std::vector<RankPlan>& plans) {
-  const sim::CostTable costs = costs_of(options, config, grid, plans);
+  const sim::CostTable costs = priced.of(config, grid, plans);
   ProgressLine line;
   const std::atomic<bool>& stop = catch_interrupts(Caught::All, std::nullopt, kEndingSearch);
-  const plan::Calibration calibration = calibration_of(options);
+  const plan::Calibration& calibration = priced.calibration();
   plan::ImproveRequest request{.plans = plans,
                                .costs = costs,
                                .overheads = plan::overheads_of(calibration),
@@ -145,17 +77,17 @@ std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
   return found;
 }
 
-SimulatedStep simulate(const ScheduleOptions& options,
+SimulatedStep simulate(const ScheduleCosts& priced,
                        const config::Config& config,
                        const grid::Grid& grid,
                        const std::vector<RankPlan>& plans) {
-  const plan::Calibration calibration = calibration_of(options);
+  const plan::Calibration& calibration = priced.calibration();
   SimulatedStep simulated{.step = plan::simulated_step(plans,
-                                                       costs_of(options, config, grid, plans),
+                                                       priced.of(config, grid, plans),
                                                        plan::overheads_of(calibration)),
                           .result = {},
                           .exposure = {},
-                          .costs = costs_text(options, config)};
+                          .costs = priced.text(config)};
   std::size_t nodes = 0;
   for (const RankPlan& plan : plans) nodes += plan.training.entries.size();
   simulated.result = sim::simulate(simulated.step, plan::contention_of(config, calibration));
@@ -230,6 +162,7 @@ int run_schedule(const ScheduleOptions& options) {
   const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
   print_findings(verdict);
+  const ScheduleCosts priced(options.costs, config);
   const grid::Grid grid(derive::layout_of(config));
   ProgressLine line;  // a step of a large model is millions of nodes
   line.show(base::text("writing down the order of {}", base::counted(grid.pp(), "pipeline rank")));
@@ -241,7 +174,7 @@ int run_schedule(const ScheduleOptions& options) {
     const std::vector<std::string> complaints =
         folder.empty() ? schedule::verify_plan(plans) : schedule::verify_orders(folder, plans);
     if (complaints.empty()) {
-      improvement = improve_plans(options, config, grid, plans);
+      improvement = improve_plans(options, priced, config, grid, plans);
       if (!improvement) return interrupted_code();
     }
   }
@@ -260,7 +193,7 @@ int run_schedule(const ScheduleOptions& options) {
                         .improvement = std::move(improvement)};
   if (report.valid()) {
     line.show("simulating the step");
-    report.simulated = simulate(options, config, grid, plans);
+    report.simulated = simulate(priced, config, grid, plans);
     for (const RankPlan& plan : plans) {
       report.activation_bytes.push_back(
           schedule::activation_mark(plan.training,
@@ -269,7 +202,9 @@ int run_schedule(const ScheduleOptions& options) {
     }
     if (grid.pp() > 1 && 2 * nodes_of(report) <= kMostSpans) {
       line.show("simulating the other orders of a pipeline");
-      report.orders = plan::compare_pipelines(asked_for, rates_of(options));
+      report.orders = plan::compare_pipelines_at(asked_for, [&](const auto&... priced_run) {
+        return priced.by_rates(priced_run...);
+      });
     }
   }
   line.clear();
@@ -312,7 +247,7 @@ void add_file_options(CLI::App& command, ScheduleOptions& options) {
       ->needs(svg);
 }
 
-void add_cost_options(CLI::App& command, ScheduleOptions& options) {
+void add_cost_options(CLI::App& command, CostOptions& options) {
   CLI::Option* costs =
       command
           .add_option("--costs", options.costs, "file of measured costs, instead of nominal ones")
@@ -327,18 +262,21 @@ void add_cost_options(CLI::App& command, ScheduleOptions& options) {
           ->check(CLI::ExistingFile);
   within(1e6,
          1e21,
-         command.add_option("--flops", options.flops_per_second, "nominal FLOP/s of a rank"))
-      ->capture_default_str()
+         command.add_option(
+             "--flops",
+             options.flops_per_second,
+             "nominal FLOP/s of a rank; default: 1e12, or as a plan prices the run's GPU"))
       ->excludes(costs)
       ->excludes(calibration);
   within(1e-6,
          1e6,
          command.add_option("--gbps",
                             options.gb_per_second,
-                            "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none"))
-      ->capture_default_str()
+                            "nominal GB/s (1e9 bytes) of a rank's link, where fabric.* has none; "
+                            "default: 50, or the GPU's"))
       ->excludes(costs)
       ->excludes(calibration);
+  add_program_option(command, options.program)->excludes(costs)->excludes(calibration);
 }
 
 void add_improve_options(CLI::App& command, ScheduleOptions& options) {
@@ -370,7 +308,7 @@ void add_schedule(CLI::App& program, Action& chosen) {
                     "weft schedule tiny comm_overlap.overlap_moe_expert_parallel_comm=true --svg "
                     "step.svg");
   add_file_options(*command, *options);
-  add_cost_options(*command, *options);
+  add_cost_options(*command, options->costs);
   add_improve_options(*command, *options);
   on_chosen(*command, chosen, std::move(options), run_schedule);
 }

@@ -125,7 +125,7 @@ std::string orders_text(const ScheduleReport& report) {
                       : "";
   }
   std::string text = base::text(
-      "\norders of the pipeline (runtime.pipeline_schedule), nominal costs\n"
+      "\norders of the pipeline (runtime.pipeline_schedule)\n"
       "  {:<12} {:>6} {:>10} {:>14} {:>22}\n",
       "schedule",
       "chunks",

@@ -13,8 +13,6 @@ namespace {
 
 using base::number;
 
-// Of every gradient of the rank: set to zero, and read for the norm.
-constexpr double kGradientPasses = 2;
 // Share of the time that collectives of data-parallel ranks need in which compute beside them
 // covers them; the rest is their beginning and their end.
 constexpr double kDataCover = 0.9;
@@ -27,6 +25,15 @@ double uncovered(double seconds, double cover) {
 }
 
 }  // namespace
+
+double host_update_rate(const config::Config& config, const Hardware& hardware) {
+  if (hardware.host_core_gbps <= 0) return hardware.host_memory_rate();
+  const double world = number(derive::layout_of(config).world);
+  const double sharing = std::min(world, hardware.gpus_per_node);
+  const double machine = hardware.host_memory_rate() * hardware.gpus_per_node / sharing;
+  const double cores = number(config.runtime.threads_per_rank) * hardware.host_core_gbps * 1e9;
+  return std::min(machine, cores);
+}
 
 DataParallelPrice::DataParallelPrice(const config::Config& config, const Hardware& hardware)
     : DataParallelPrice(config, hardware, derive::rank_parameters(config)) {}
@@ -105,7 +112,7 @@ double DataParallelPrice::own(const Replicated& each) const {
 // three sets the pace and the others are seen of one bucket alone.
 double DataParallelPrice::host_seconds(double parameters) const {
   const derive::OptimizerOffload offload = derive::optimizer_offload(config_);
-  const double change = traffic_.host / hardware_.host_memory_rate();
+  const double change = traffic_.host / host_update_rate(config_, hardware_);
   const double there = traffic_.download / hardware_.host_link_rate();
   const double back = traffic_.upload / hardware_.host_link_rate();
   const double all = change + there + back;
@@ -123,7 +130,8 @@ OptimizerSeconds DataParallelPrice::optimizer() const {
   double beside = 0, offloaded = 0;
   for (const Replicated& each : replicated_) {
     const double mine = own(each), update = mine * (1 - there) * traffic_.device;
-    const double passed = (fully ? mine : each.parameters) * kGradientPasses * traffic_.gradient;
+    const double passed =
+        (fully ? mine : each.parameters) * hardware_.work.gradient_passes * traffic_.gradient;
     seconds.device += (update + passed) / rate;
     beside += update / rate;
     offloaded += mine * there;

@@ -17,6 +17,10 @@ struct OptimizerSeconds {
   double waiting = 0;  // on top, for what the host changes: that the device has nothing to do
 };
 
+// Bytes a second of the host's AdamW on a rank's share: of a GPU's share of the memory's bandwidth,
+// or of what the cores of a rank reach of all that its machine has, where that is known.
+double host_update_rate(const config::Config& config, const Hardware& hardware);
+
 class DataParallelPrice {
  public:
   DataParallelPrice(const config::Config& config,

@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 using base::text;
 
 constexpr std::size_t kLargestHardwareFile = 64u << 10;
-constexpr std::string_view kDeviceKey = "device";
+constexpr std::string_view kDeviceKey = "device", kProgramKey = "program";
+constexpr std::string_view kOfWeft = "weft_";
+constexpr std::string_view kProgramWords[kPrograms] = {"megatron", "weft"};
 constexpr std::string_view kNumberWords[kNumbers] = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"};
 
 HardwareKey told(std::string_view key, double Hardware::*field, double least, double most) {
@@ -26,6 +28,12 @@ HardwareKey told(std::string_view key, double Hardware::*field, double least, do
 
 HardwareKey fitted(std::string_view key, double Hardware::*field, double least, double most) {
   return {.key = key, .field = field, .least = least, .most = most, .is_calibrated = true};
+}
+
+HardwareKey optional(std::string_view key, double Hardware::*field, double least, double most) {
+  HardwareKey one = fitted(key, field, least, most);
+  one.is_optional = true;
+  return one;
 }
 
 HardwareKey peak_of(std::string_view key, Number number) {
@@ -132,7 +140,7 @@ class HardwareReader {
     std::vector<std::string_view> missing;
     if (!seen_.contains(std::string(kDeviceKey))) missing.push_back(kDeviceKey);
     for (const HardwareKey& key : hardware_keys()) {
-      if (!seen_.contains(std::string(key.key))) missing.push_back(key.key);
+      if (!key.is_optional && !seen_.contains(std::string(key.key))) missing.push_back(key.key);
     }
     if (!missing.empty()) {
       complaints_.push_back(text("{}: {} missing: {}",
@@ -141,6 +149,9 @@ class HardwareReader {
                                  fmt::join(missing, ", ")));
     }
     if (!complaints_.empty()) throw base::ConfigError(std::move(complaints_));
+    // A processor's ranks are Weft's, whatever a file says of their program.
+    if (hardware_.device == config::DeviceKind::Cpu) hardware_.program = Program::Weft;
+    hardware_.work.keeps_dummy_gradients = hardware_.program == Program::MegatronBridge;
     return std::move(hardware_);
   }
 
@@ -154,8 +165,12 @@ class HardwareReader {
       return;
     }
     if (line.key == kDeviceKey) return take_device(line.value);
-    const HardwareKey* key = find_key(line.key);
-    if (key == nullptr) return complain(unknown(line.key));
+    if (line.key == kProgramKey) return take_program(line.value);
+    const bool is_of_weft = line.key.starts_with(kOfWeft);
+    const HardwareKey* key = find_key(is_of_weft ? line.key.substr(kOfWeft.size()) : line.key);
+    if (key == nullptr || (is_of_weft && !key->is_calibrated)) {
+      return complain(unknown(line.key));
+    }
     const std::optional<double> value = base::parse_number(line.value);
     if (!value) {
       return complain(text("{} = '{}' is not a number", key->key, base::shown(line.value)));
@@ -171,7 +186,22 @@ class HardwareReader {
     if (is_whole(key->key) && *value != std::floor(*value)) {
       return complain(text("{} = {} is not a whole number", key->key, base::shown(line.value)));
     }
-    key->set(hardware_, *value);
+    if (is_of_weft) {
+      hardware_.of_weft[std::string(key->key)] = *value;
+    } else {
+      key->set(hardware_, *value);
+    }
+  }
+
+  void take_program(const std::string& value) {
+    const auto found = std::ranges::find(kProgramWords, value);
+    if (found != std::end(kProgramWords)) {
+      hardware_.program = static_cast<Program>(found - std::begin(kProgramWords));
+    } else {
+      complain(text("program = '{}': {} are possible",
+                    base::shown(value),
+                    fmt::join(kProgramWords, " and ")));
+    }
   }
 
   void take_device(const std::string& value) {
@@ -184,7 +214,7 @@ class HardwareReader {
   }
 
   std::string unknown(const std::string& word) const {
-    std::vector<std::string> names{std::string(kDeviceKey)};
+    std::vector<std::string> names{std::string(kDeviceKey), std::string(kProgramKey)};
     for (const HardwareKey& key : hardware_keys()) names.emplace_back(key.key);
     const auto best = base::nearest(word, names);
     return text("unknown key '{}'{}",
@@ -206,6 +236,29 @@ class HardwareReader {
 }  // namespace
 
 std::string_view word(Number number) { return kNumberWords[static_cast<std::size_t>(number)]; }
+
+std::string_view word(Program program) { return kProgramWords[static_cast<std::size_t>(program)]; }
+
+std::string_view name_of(Program program) {
+  return program == Program::Weft ? "Weft" : "Megatron Bridge";
+}
+
+ProgramWork work_of(Program program) {
+  switch (program) {
+    case Program::MegatronBridge:
+      return {.keeps_dummy_gradients = true};
+    case Program::Weft:
+      // The first micro-batch assigns gradients. counts_us and flex_passes are fitted to steps of
+      // one H200 (tests/golden/h200_runs.csv); the rest is what its kernels do.
+      return {.launches_nodes = true,
+              .counts_us = 330,
+              .gradient_passes = 1,
+              .loss_forward = 1,
+              .loss_backward = 2,
+              .flex_passes = 3};
+  }
+  return {};
+}
 
 double HardwareKey::get(const Hardware& hardware) const {
   return field != nullptr ? hardware.*field : (hardware.*row)[static_cast<std::size_t>(number)];
@@ -239,6 +292,7 @@ const std::vector<HardwareKey>& hardware_keys() {
       share_of("gemm_share_fp8", Number::Fp8),
       share_of("gemm_share_mxfp8", Number::Mxfp8),
       share_of("gemm_share_nvfp4", Number::Nvfp4),
+      optional("gemm_share_head", &H::gemm_share_head, 0, 1),
       fitted("tile_rows", &H::tile_rows, 1, 4096),
       fitted("tile_columns", &H::tile_columns, 1, 4096),
       fitted("tile_us", &H::tile_us, 0, 100),
@@ -257,6 +311,7 @@ const std::vector<HardwareKey>& hardware_keys() {
       fitted("host_link_share", &H::host_link_share, 0.01, 1),
       fitted("host_memory_share", &H::host_memory_share, 0.01, 1),
       fitted("host_memory_free", &H::host_memory_free, 0, 1),
+      optional("host_core_gbps", &H::host_core_gbps, 0, 1e4),
   };
   return keys;
 }
@@ -267,6 +322,32 @@ Hardware parse_hardware(const std::string& content, const std::string& named) {
   if (complaints.empty()) return hardware;
   for (std::string& complaint : complaints) complaint = text("{}: {}", named, complaint);
   throw base::ConfigError(std::move(complaints));
+}
+
+bool knows(const Hardware& hardware, Program program) {
+  return hardware.program == program || (program == Program::Weft && !hardware.of_weft.empty());
+}
+
+Hardware as_run_by(const Hardware& hardware, Program program) {
+  if (hardware.program == program) return hardware;
+  if (!knows(hardware, program)) {
+    throw base::ConfigError(
+        text("{} has no numbers of {}: its own are those of {}; use --program={}{}",
+             base::shown(hardware.name),
+             name_of(program),
+             name_of(hardware.program),
+             word(hardware.program),
+             program == Program::Weft ? ", or --gpu=h200, on which Weft was measured" : ""));
+  }
+  Hardware run = hardware;
+  run.program = program;
+  run.work = work_of(program);
+  for (const auto& [key, value] : hardware.of_weft) find_key(key)->set(run, value);
+  for (const Number number : {Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
+    // This build computes no such products.
+    run.peak_tflops[static_cast<std::size_t>(number)] = 0;
+  }
+  return run;
 }
 
 std::vector<std::string> known_hardware(const fs::path& folder) {

@@ -211,7 +211,8 @@ void read(const Json& json, SearchResult& search) {
 }
 
 std::string hardware_text(const Hardware& hardware) {
-  std::string all = text("{} {}\n", hardware.name, static_cast<int>(hardware.device));
+  std::string all =
+      text("{} {} {}\n", hardware.name, static_cast<int>(hardware.device), word(hardware.program));
   for (const HardwareKey& key : hardware_keys()) all += text("{}={}\n", key.key, key.get(hardware));
   return all;
 }

@@ -43,9 +43,6 @@ double bytes_of_value(Number number) {
   return 2;
 }
 
-// A library's call for one of several groups, of a launch with all that a program does around it.
-constexpr double kGroupLaunch = 0.25;
-
 }  // namespace
 
 void KernelList::memory(Piece piece,
@@ -63,6 +60,11 @@ void KernelList::memory(Piece piece,
        .direction = Direction::D,
        .bytes = backward_values * work.element,
        .launches = launches});
+}
+
+void KernelList::launch(Piece piece, Part part, double forward, double backward) {
+  add({.piece = piece, .part = part, .launches = forward});
+  add({.piece = piece, .part = part, .direction = Direction::D, .launches = backward});
 }
 
 void KernelList::small(Piece piece, Part part, int forward, int backward) {
@@ -84,6 +86,7 @@ void KernelList::product(Piece piece, Part part, const ProductShape& of, Number 
                 .n = of.n,
                 .k = of.k,
                 .groups = of.groups};
+  kernel.is_head = number != work.number;  // no other product is in another format
   kernel.bytes = value * (rows * of.k + weights) + work.element * rows * of.n;
   // Without the fused kernels a library is called for each group.
   if (of.groups > 1 && !work.fuses_experts) kernel.launches = 1 + of.groups * kGroupLaunch;

@@ -13,6 +13,9 @@ enum class Cast {
   Fused,  // by what makes the input: the norm before it, or a fused feed-forward
 };
 
+// A call for one of several groups, of a launch with all that a program does around it.
+inline constexpr double kGroupLaunch = 0.25;
+
 // Groups of (m, k) x (k, n).
 struct ProductShape {
   double m = 0, n = 0, k = 0, groups = 1;
@@ -29,6 +32,8 @@ class KernelList {
               double forward_values,
               double backward_values,
               double launches = 1);
+  // Launches of the host, beside a kernel each way that moves next to nothing.
+  void launch(schedule::Piece piece, schedule::Part part, double forward, double backward);
   // So many small kernels that move next to nothing.
   void small(schedule::Piece piece, schedule::Part part, int forward, int backward);
   // Forward, input gradient and weight gradient, with the casts of what enters them.

@@ -50,8 +50,13 @@ void add_rows(KernelList& list) {
   const double h = number(list.model.hidden_size);
   const double rows = list.work.rows * h, stream = list.work.own_tokens * h;
   if (list.work.is_flex) {
-    list.memory(Piece::Permute, Part::None, 2 * rows, 2 * rows, 3);
-    list.memory(Piece::Merge, Part::None, 2 * rows + 3 * stream, 2 * rows + stream, 3);
+    const double more = list.work.program.flex_passes * rows;
+    list.memory(Piece::Permute, Part::None, 2 * rows + more / 2, 2 * rows + more / 2, 3);
+    list.memory(Piece::Merge,
+                Part::None,
+                2 * rows + 3 * stream + more / 2,
+                2 * rows + stream + more / 2,
+                3);
     list.small(Piece::Counts, Part::None, 8, 0);
     list.small(Piece::Dispatch, Part::None, 4, 4);
     list.small(Piece::Combine, Part::None, 3, 3);
@@ -64,17 +69,31 @@ void add_rows(KernelList& list) {
   list.small(Piece::Combine, Part::None, 4, 4);
 }
 
-// Of SwiGLU with a row's weight: one kernel each way. A gated quick GELU that is clamped (GPT-OSS)
-// is many, each of which reads and writes half of what FC1 made: its bias, two clamps, the sigmoid
-// of a multiple and two products, an offset, the row's weight in fp32; going back about as many
-// again for each factor, and the halves are put together.
+// Of SwiGLU with a row's weight: one kernel each way. So is the rest of a gated quick GELU that is
+// clamped (GPT-OSS); what stands before it is not fused: each half of what FC1 made is read and
+// written by its clamp, and both by what puts them side by side. Going back the halves are taken
+// apart, masked, and put into one gradient.
 struct ActivationValues {
   double forward = 3, backward = 6, launches = 3;
 };
 
 ActivationValues activation_values(const ModelConfig& model) {
   if (!model.activation_func_clamp_value) return {};
-  return {.forward = 25, .backward = 40, .launches = 12};
+  return {.forward = 11, .backward = 18, .launches = 7};
+}
+
+// FC2's bias is added by expert: its rows, times their weights in fp32, put together and cast, each
+// a call of its own for each local expert; going back, sums for the bias and for the weights too.
+// In a fused feed-forward FC2's gradient is written once more, and read for the sums.
+void add_expert_biases(KernelList& list, double rows, double h, double width) {
+  if (list.work.fuses_experts) {
+    list.memory(Piece::Experts, Part::Fc2, rows * h, rows * (2 * h + 2 * width), 2);
+    return;
+  }
+  constexpr double kForwardCalls = 3, kBackwardCalls = 7;
+  const double calls = kGroupLaunch * list.work.local_experts;
+  list.memory(Piece::Experts, Part::Fc2, 14 * rows * h, 21 * rows * h + 2 * rows * width, 0);
+  list.launch(Piece::Experts, Part::Fc2, kForwardCalls * calls, kBackwardCalls * calls);
 }
 
 void add_experts(KernelList& list) {
@@ -103,14 +122,7 @@ void add_experts(KernelList& list) {
                {.m = each, .n = h, .k = width, .groups = list.work.local_experts},
                list.work.number,
                cast);
-  if (list.model.add_bias_linear) {
-    // FC2's is added to its rows; going back, gradients are read once more for the sums of both.
-    list.memory(Piece::Experts,
-                Part::Fc2,
-                2 * list.work.rows * h,
-                list.work.rows * (h + 2 * width),
-                4);
-  }
+  if (list.model.add_bias_linear) add_expert_biases(list, list.work.rows, h, width);
 }
 
 void add_embed(KernelList& list) {
@@ -129,7 +141,11 @@ void add_head(KernelList& list) {
                {.m = list.work.tokens, .n = vocabulary, .k = h},
                list.work.wide,
                Cast::Alone);
-  list.memory(Piece::Head, Part::Loss, 3 * logits, 2 * logits, 8);
+  list.memory(Piece::Head,
+              Part::Loss,
+              list.work.program.loss_forward * logits,
+              list.work.program.loss_backward * logits,
+              8);
 }
 
 void add_mtp(KernelList& list) {

@@ -29,8 +29,9 @@ struct Kernel {
   Number number = Number::Bf16;
   double m = 0, n = 0, k = 0, groups = 1;
   double flops = 0;
-  double bytes = 0;     // read and written
-  double launches = 1;  // of the host
+  double bytes = 0;      // read and written
+  double launches = 1;   // of the host
+  bool is_head = false;  // of the model: in bf16, whatever the layers are in
 };
 
 // Of layer `layer`: forward, input gradients and weight gradients, without what travels.

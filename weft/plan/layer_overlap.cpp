@@ -21,8 +21,13 @@ constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 // gradients each product into two calls: more for the host to do.
 constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
 
-double with_host(const ModelConfig& model, double waiting, double device, double host) {
-  const double exponent = host_waits_for_counts(model) ? waiting : kRunningHost;
+double with_host(const ModelConfig& model,
+                 const LayerTime& layer,
+                 double waiting,
+                 double device,
+                 double host) {
+  const bool waits = host_waits_for_counts(model) && !layer.launches_nodes;
+  const double exponent = waits ? waiting : kRunningHost;
   if (host <= 0) return device;
   return std::pow(std::pow(device, exponent) + std::pow(host, exponent), 1 / exponent);
 }
@@ -195,21 +200,27 @@ PlainTime plain_time(const config::Config& config,
                      const LayerTime& layer,
                      const Stretch& forward,
                      const Stretch& backward) {
-  PlainTime time{.forward = with_host(config.model, kWaitingHost, forward.total, layer.host_f),
-                 .backward = with_host(config.model, kWaitingHost, backward.total, layer.host_b),
-                 .ep = forward.ep + backward.ep,
-                 .tp = forward.tp + backward.tp,
-                 .cp = forward.cp + backward.cp,
-                 .copy = forward.copy + backward.copy};
+  PlainTime time{
+      .forward = with_host(config.model, layer, kWaitingHost, forward.total, layer.host_f),
+      .backward = with_host(config.model, layer, kWaitingHost, backward.total, layer.host_b),
+      .ep = forward.ep + backward.ep,
+      .tp = forward.tp + backward.tp,
+      .cp = forward.cp + backward.cp,
+      .copy = forward.copy + backward.copy};
+  time.forward += layer.counts_wait;
   time.host = time.total() - forward.total - backward.total;
   return time;
 }
 
 PlainTime merged_time(const config::Config& config, const LayerTime& layer, const Stretch& merged) {
   const bool splits = config.comm_overlap.delay_wgrad_compute;
-  const double launches = kMergedLaunches * (splits ? kSplitLaunches : 1);
-  const double all =
-      with_host(config.model, kMergedHost, merged.total, launches * (layer.host_f + layer.host_b));
+  const double cut = kMergedLaunches * (splits ? kSplitLaunches : 1);
+  const double launches = layer.launches_nodes ? 1 : cut;  // nodes are cut already
+  const double all = with_host(config.model,
+                               layer,
+                               kMergedHost,
+                               merged.total,
+                               launches * (layer.host_f + layer.host_b));
   const Directions compute = layer.compute();
   const double forward = compute.f / compute.total();
   return {.forward = all * forward,

@@ -138,7 +138,7 @@ LayerPrice LayerPrices::by_formula(const std::string& name,
 
 LayerPrice LayerPrices::price(std::int64_t layer, Recomputed whole, double imbalance) const {
   const bool merges = config_.comm_overlap.overlap_moe_expert_parallel_comm;
-  const Workload work = workload_of(config_, imbalance);
+  const Workload work = workload_on(hardware_, config_, imbalance);
   LayerPrice price{.time = layer_time(config_, work, hardware_, layer, whole)};
   if (depth_ == Depth::Schedule) {
     SimulatedLayer clocked = simulated(layer, whole, imbalance);
@@ -200,19 +200,20 @@ LayerPrice LayerPrices::end_price(const LayerTime& time) const {
 
 LayerPrice LayerPrices::embed() const {
   return by_formula(" embed", [&] {
-    return end_price(embed_time(config_, workload_of(config_), hardware_));
+    return end_price(embed_time(config_, workload_on(hardware_, config_), hardware_));
   });
 }
 
 LayerPrice LayerPrices::head() const {
-  return by_formula(" head",
-                    [&] { return end_price(head_time(config_, workload_of(config_), hardware_)); });
+  return by_formula(" head", [&] {
+    return end_price(head_time(config_, workload_on(hardware_, config_), hardware_));
+  });
 }
 
 LayerPrice LayerPrices::mtp() const {
   return by_formula(" mtp", [&] {
     const double imbalance = imbalance_of(routing_, config_.model, config_.model.num_layers - 1);
-    return end_price(mtp_time(config_, workload_of(config_, imbalance), hardware_));
+    return end_price(mtp_time(config_, workload_on(hardware_, config_, imbalance), hardware_));
   });
 }
 

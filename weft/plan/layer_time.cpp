@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "weft/base/casts.h"
 #include "weft/plan/wire_time.h"
@@ -78,6 +80,8 @@ void add_kernels(const ModelConfig& model,
                  const Hardware& hardware,
                  Recomputed whole,
                  LayerTime& layer) {
+  layer.launches_nodes = hardware.work.launches_nodes;
+  std::set<std::pair<Piece, Direction>> nodes;  // that were launched
   for (const Kernel& kernel : kernels) {
     const double seconds = device_seconds(kernel, hardware);
     const bool is_forward = kernel.direction == Direction::F;
@@ -98,7 +102,10 @@ void add_kernels(const ModelConfig& model,
         break;
     }
     if (captured(model, kernel.piece)) continue;
-    const double launch = kernel.launches * hardware.launch_us * kMicroseconds;
+    const double launches = hardware.work.launches_nodes
+                                ? number(nodes.emplace(kernel.piece, kernel.direction).second)
+                                : kernel.launches;
+    const double launch = launches * hardware.launch_us * kMicroseconds;
     (is_forward ? layer.host_f : layer.host_b) += launch;
     if (again) layer.host_b += launch;
   }
@@ -197,6 +204,9 @@ LayerTime layer_time(const config::Config& config,
   const bool is_moe = config.model.is_moe_layer(layer);
   if (is_moe) {
     time.dispatch = time.combine = dispatch_seconds(config.model, work, hardware);
+    if (time.dispatch > 0 && host_waits_for_counts(config.model)) {
+      time.counts_wait = hardware.work.counts_us * kMicroseconds;
+    }
     time.travels_again =
         whole == Recomputed::Yes || recomputes_module(config.model, RecomputeModule::Moe);
   }

@@ -24,6 +24,9 @@ struct LayerTime {
   bool travels_again = false;        // recomputation brings the rows once more
   Directions tp, cp;                 // exposed: exchanged while nothing is computed (w unused)
   double host_f = 0, host_b = 0;     // launches
+  // True: of nodes, by a host that runs ahead of the device.
+  bool launches_nodes = false;
+  double counts_wait = 0;  // forward, where nothing else runs while the host reads row counts
   double products = 0, attention = 0, memory = 0;  // device seconds by kind, all directions
 
   Directions compute() const;

@@ -160,8 +160,8 @@ LayoutAxes LayoutSpace::axes_of(const PlanAsk& ask) const {
                            writer_.is_pinned("model.cuda_graph_modules") ||
                            start.model.cuda_graph_impl != config::CudaGraphImpl::None;
   axes.graphs = {Graphs::Scoped, Graphs::None};
-  const bool is_cpu = hardware_.device == config::DeviceKind::Cpu;
-  if (is_cpu || ask.is_safe) axes.graphs = {Graphs::None};
+  const bool runs_none = hardware_.program == Program::Weft;
+  if (runs_none || ask.is_safe) axes.graphs = {Graphs::None};
   if (pins_graphs) axes.graphs = {Graphs::Given};
   axes.numbers.assign(ask.numbers.begin(), ask.numbers.end());
   if (axes.numbers.empty()) axes.numbers = {std::nullopt};

@@ -69,8 +69,11 @@ class Profile {
 
   MeasuredHardware make() {
     require_rates();
+    set("host_core_gbps", 0, "host_memory_gbps was measured with all cores of a rank");
+    set("gemm_share_head", 0, "as gemm_share_bf16: Weft computes in no fewer bits");
     result_.hardware.summary = machine_.summary;
     result_.hardware.device = machine_.device;
+    result_.hardware.program = Program::Weft;
     ceilings();
     if (is_cpu_) {
       places_of_cores();
@@ -405,6 +408,9 @@ std::string hardware_yaml(const MeasuredHardware& measured, const std::string& m
   all += text("summary: {}\ndevice: {}\n",
               measured.hardware.summary,
               config::word(measured.hardware.device));
+  if (measured.hardware.device == DeviceKind::Cuda) {
+    all += text("program: {} # whose run was measured\n", word(Program::Weft));
+  }
   for (const HardwareKey& key : hardware_keys()) {
     all += text("{}: {:.5g} # {}\n",
                 key.key,

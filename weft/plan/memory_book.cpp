@@ -11,6 +11,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/plan/counted_layers.h"
 #include "weft/plan/kept_formula.h"
+#include "weft/plan/kernel_work.h"
 #include "weft/plan/layers_alone.h"
 #include "weft/plan/nominal_costs.h"
 #include "weft/plan/short_step.h"
@@ -310,6 +311,25 @@ const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& 
                                       model.expert_shards(),
                                       static_cast<int>(derive::placement_of(config)));
   return look_up(parameters_, name, [&] { return derive::rank_parameters(config); });
+}
+
+double MemoryBook::dummy_gradients(const Config& config) {
+  const ModelConfig& model = config.model;
+  const std::string name =
+      base::text("{} {}", model.tensor_model_parallel_size, model.expert_shards());
+  return look_up(dummies_, name, [&] {
+    const Workload work = workload_of(config);
+    std::set<std::pair<double, double>> shapes;
+    for (const std::int64_t layer : {std::int64_t{0}, model.num_layers - 1}) {
+      for (const Kernel& kernel : layer_kernels(config, work, layer)) {
+        const bool is_gradient = kernel.direction == schedule::Direction::W;
+        if (is_gradient && kernel.kind == KernelKind::Product) shapes.emplace(kernel.m, kernel.n);
+      }
+    }
+    double bytes = 0;
+    for (const auto& [rows, columns] : shapes) bytes += rows * columns * work.element;
+    return bytes;
+  });
 }
 
 const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config,

@@ -78,6 +78,8 @@ class MemoryBook {
   // derive::stages_of, derive::rank_parameters, and what offloaded_layers.h says of the config.
   const std::vector<derive::Stage>& stages(const config::Config& config);
   const std::vector<derive::RankParameters>& parameters(const config::Config& config);
+  // Bytes of a gradient of every shape that the layers' weights have on a rank, once each.
+  double dummy_gradients(const config::Config& config);
   const std::vector<OffloadablePart>& offloadable(const config::Config& config,
                                                   std::int64_t layer,
                                                   Recomputed whole);
@@ -98,6 +100,7 @@ class MemoryBook {
   std::map<std::string, std::optional<double>> counted_;
   std::map<std::string, std::vector<derive::Stage>> stages_;
   std::map<std::string, std::vector<derive::RankParameters>> parameters_;
+  std::map<std::string, double> dummies_;
   std::map<std::string, std::vector<OffloadablePart>> offloadable_;
   std::map<std::string, OffloadedStages> offloaded_;
 };

@@ -134,7 +134,7 @@ NodePricing::PieceCosts NodePricing::costs_of_kernels(const std::vector<Kernel>&
 
 NodePricing::LayerCosts NodePricing::costs_of_layer(std::int64_t layer) const {
   const double imbalance = imbalance_of(routing_, config_.model, layer);
-  const Workload work = workload_of(config_, imbalance);
+  const Workload work = workload_on(hardware_, config_, imbalance);
   const double one = work.tp > 1 ? tensor_exchange_seconds(config_, work, hardware_) : 0;
   LayerCosts costs;
   if (layer < 0) {

@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
+#include "weft/plan/simulated_step.h"
 #include "weft/rules/missing.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/memory.h"
@@ -48,7 +49,7 @@ config::Config in_order(config::Config config, PipelineSchedule schedule) {
   return config;
 }
 
-void measure(PipelineOrder& order, const config::Config& config, const NominalRates& rates) {
+void measure(PipelineOrder& order, const config::Config& config, const CostsOfRun& costs) {
   const grid::Grid grid(derive::layout_of(config));
   const std::vector<schedule::RankPlan> plans = schedule::plan_step(config, grid);
   for (const schedule::RankPlan& plan : plans) {
@@ -56,7 +57,8 @@ void measure(PipelineOrder& order, const config::Config& config, const NominalRa
     order.activation_bytes = std::max(order.activation_bytes,
                                       schedule::activation_mark(plan.training, plan.anatomy, load));
   }
-  const exec::sim::Result result = simulate_nominal(config, grid, plans, rates);
+  const exec::sim::Result result =
+      exec::sim::simulate(simulated_step(plans, costs(config, grid, plans)));
   order.step_seconds = result.step_seconds();
   for (const auto& lanes : result.busy_ns) {
     const auto busy =
@@ -69,6 +71,12 @@ void measure(PipelineOrder& order, const config::Config& config, const NominalRa
 
 std::vector<PipelineOrder> compare_pipelines(const config::Config& config,
                                              const NominalRates& rates) {
+  return compare_pipelines_at(config,
+                              [&](const auto&... run) { return nominal_costs(run..., rates); });
+}
+
+std::vector<PipelineOrder> compare_pipelines_at(const config::Config& config,
+                                                const CostsOfRun& costs) {
   std::vector<PipelineOrder> orders;
   const PipelineSchedule asked = derive::pipeline_schedule(config);
   for (const PipelineSchedule schedule : kOrders) {
@@ -83,7 +91,7 @@ std::vector<PipelineOrder> compare_pipelines(const config::Config& config,
     } else if (const auto limits = rules::schedule_limits(verdict.config); !limits.empty()) {
       order.refusal = limits.front().message;
     } else {
-      measure(order, verdict.config, rates);
+      measure(order, verdict.config, costs);
     }
   }
   return orders;

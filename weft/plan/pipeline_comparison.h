@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,13 @@ struct PipelineOrder {
 };
 
 // Every order that runtime.pipeline_schedule names, for a config with a pipeline, as it is before
-// the rules have set anything; the chunks of a rank are as the order needs them. From nominal
-// costs.
+// the rules have set anything; the chunks of a rank are as the order needs them.
+using CostsOfRun = std::function<exec::sim::CostTable(const config::Config&,
+                                                      const grid::Grid&,
+                                                      const std::vector<schedule::RankPlan>&)>;
+std::vector<PipelineOrder> compare_pipelines_at(const config::Config& config,
+                                                const CostsOfRun& costs);
+// The same at nominal costs.
 std::vector<PipelineOrder> compare_pipelines(const config::Config& config,
                                              const NominalRates& rates);
 

@@ -236,6 +236,9 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
   const KeptByRank kept(config, routing, book, counted);
   const std::vector<derive::RankParameters>& parameters = book.parameters(config);
   const double slots = slot_bytes(config);
+  const bool has_dummies =
+      hardware.work.keeps_dummy_gradients && config.model.gradient_accumulation_fusion;
+  const double dummies = has_dummies ? book.dummy_gradients(config) : 0;
   std::vector<MemoryPrice> ranks;
   for (int rank = 0; rank < static_cast<int>(config.model.pipeline_model_parallel_size); ++rank) {
     const derive::StateBytes state = derive::state_bytes(config, parameters[base::at(rank)]);
@@ -244,6 +247,7 @@ std::vector<MemoryPrice> price_ranks(const Config& config,
     memory.weights = number(state.weights);
     memory.gradients = number(state.gradients);
     memory.optimizer = number(state.optimizer);
+    memory.buffers += dummies;
     memory.graphs = graph_bytes(config.model);
     memory.reserved = hardware.reserved_gb * 1e9;
     memory.capacity = hardware.memory_gb * 1e9;

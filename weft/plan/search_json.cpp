@@ -68,6 +68,7 @@ base::Json to_json(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   base::Json json{{"model", report.model},
                   {"gpu", space.hardware().name},
+                  {"program", word(space.hardware().program)},
                   {"gpus", derive::layout_of(start).world},
                   {"global_batch_size", start.train.global_batch_size},
                   {"seq_length", start.model.seq_length},

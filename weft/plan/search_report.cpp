@@ -8,6 +8,7 @@
 #include "weft/derive/derived.h"
 #include "weft/plan/layout_ties.h"
 #include "weft/plan/memory_text.h"
+#include "weft/plan/run_hardware.h"
 #include "weft/plan/time_text.h"
 #include "weft/plan/workload.h"
 
@@ -224,7 +225,7 @@ std::string discard_lines(const LayoutSpace& space, const SearchResult& search) 
 
 std::string head_line(const PlanReport& report, const LayoutSpace& space) {
   const Config& start = space.writer().start();
-  return text("{} on {} x {} ({}), {} of {} tokens{} a step, {}\n",
+  return text("{} on {} x {} ({}), {} of {} tokens{} a step, {}\n{}\n",
               report.model,
               derive::layout_of(start).world,
               space.hardware().name,
@@ -232,7 +233,8 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
               base::counted(start.train.global_batch_size, "sequence"),
               start.model.seq_length,
               report.length.empty() ? "" : text(" ({})", report.length),
-              numbers_text(space));
+              numbers_text(space),
+              program_text(space.hardware()));
 }
 
 // The recipe's own layout, before anything that a search found.

@@ -9,6 +9,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/exec/sim/timelines.h"
+#include "weft/plan/data_parallel_price.h"
 #include "weft/plan/layer_prices.h"
 #include "weft/plan/node_pricing.h"
 #include "weft/plan/nominal_costs.h"
@@ -24,14 +25,14 @@ using base::number;
 using schedule::Entry;
 
 // The links and rates of a GPU, for what is priced by bytes alone.
-NominalRates rates_of_hardware(const Hardware& hardware, Number number) {
-  return {.flops_per_second = hardware.gemm_rate(number),
+NominalRates rates_of_hardware(const config::Config& config, const Hardware& hardware) {
+  return {.flops_per_second = hardware.gemm_rate(number_of(config.model)),
           .link_bytes_per_second = hardware.nvlink_gbps * 1e9 * hardware.exchange_share,
           .network_bytes_per_second = hardware.nic_gbps * 1e9 * hardware.nic_share,
           .link_latency_seconds = hardware.nvlink_latency_us * kMicroseconds,
           .memory_bytes_per_second = hardware.memory_rate(),
           .host_link_bytes_per_second = hardware.host_link_rate(),
-          .host_memory_bytes_per_second = hardware.host_memory_rate()};
+          .host_memory_bytes_per_second = host_update_rate(config, hardware)};
 }
 
 // By pipeline rank and row: the share of a node of compute that transfers beside it take.
@@ -118,7 +119,7 @@ NodePrices price_nodes(const config::Config& config,
                        const std::vector<schedule::RankPlan>& plans,
                        const Hardware& hardware,
                        const Routing& routing) {
-  const NominalRates rates = rates_of_hardware(hardware, number_of(config.model));
+  const NominalRates rates = rates_of_hardware(config, hardware);
   NodePrices nodes{.costs = nominal_costs(config, grid, plans, rates), .slow = {}};
   LayerPrices prices(config, hardware, routing, LayerMemory{});
   const std::int64_t mtp = derive::mtp_layers(config.model);

@@ -29,6 +29,12 @@ bool host_waits_for_counts(const ModelConfig& model) {
   return model.cuda_graph_impl != config::CudaGraphImpl::FullIteration && !model.moe_paged_stash;
 }
 
+Workload workload_on(const Hardware& hardware, const config::Config& config, double imbalance) {
+  Workload work = workload_of(config, imbalance);
+  work.program = hardware.work;
+  return work;
+}
+
 Workload workload_of(const config::Config& config, double imbalance) {
   const ModelConfig& model = config.model;
   Workload work{.number = number_of(model),

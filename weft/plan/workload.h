@@ -21,12 +21,15 @@ struct Workload {
   double local_experts = 0;  // or shards of them
   bool drops = false;        // every expert takes a fixed number of rows: the host need not know
   bool fuses_experts = false;
-  bool is_flex = false;  // tokens travel once to a rank, and not by a plain all-to-all
+  bool is_flex = false;      // tokens travel once to a rank, and not by a plain all-to-all
+  ProgramWork program = {};  // whose kernels they are
 };
 
 // For a legal config, or a published run that a rule would set something of. `imbalance`: rows of
 // the busiest expert-parallel rank over the mean (routing.h).
 Workload workload_of(const config::Config& config, double imbalance = 1);
+// The same by the hardware's program.
+Workload workload_on(const Hardware& hardware, const config::Config& config, double imbalance = 1);
 
 // In what the matrix products of a run are.
 Number number_of(const config::ModelConfig& model);
