@@ -189,12 +189,12 @@ void set_mixed_precision(const Asked& asked, Ledger& ledger) {
   struct Name {
     std::string_view bridge, dtype;
   };
-  constexpr Name kNames[] = {{"bf16_mixed", "bf16"},
-                             {"bf16_with_fp8_current_scaling_mixed", "fp8_cs"},
-                             {"bf16_with_fp8_delayed_scaling_mixed", "fp8_ds"},
-                             {"bf16_with_fp8_subchannel_scaling_mixed", "fp8_sc"},
-                             {"bf16_with_mxfp8_mixed", "fp8_mx"},
-                             {"bf16_with_nvfp4_mixed", "nvfp4"}};
+  constexpr Name kPrecisions[] = {{"bf16_mixed", "bf16"},
+                                  {"bf16_with_fp8_current_scaling_mixed", "fp8_cs"},
+                                  {"bf16_with_fp8_delayed_scaling_mixed", "fp8_ds"},
+                                  {"bf16_with_fp8_subchannel_scaling_mixed", "fp8_sc"},
+                                  {"bf16_with_mxfp8_mixed", "fp8_mx"},
+                                  {"bf16_with_nvfp4_mixed", "nvfp4"}};
   std::string name = asked.text;
   std::ranges::replace(name, '-', '_');
   if (name == "null") return;
@@ -202,11 +202,12 @@ void set_mixed_precision(const Asked& asked, Ledger& ledger) {
     ledger.set(asked, "model.fp16", "true");
     return ledger.set(asked, "model.params_dtype", "fp16");
   }
-  const auto known = std::ranges::find(kNames, name, &Name::bridge);
-  if (known == std::end(kNames)) {
-    return ledger.complain(text("{}: it is one of {}, fp16_mixed",
-                                place_text(asked),
-                                fmt::join(kNames | std::views::transform(&Name::bridge), ", ")));
+  const auto known = std::ranges::find(kPrecisions, name, &Name::bridge);
+  if (known == std::end(kPrecisions)) {
+    return ledger.complain(
+        text("{}: it is one of {}, fp16_mixed",
+             place_text(asked),
+             fmt::join(kPrecisions | std::views::transform(&Name::bridge), ", ")));
   }
   Asked dtype = asked;
   dtype.text = known->dtype;
