@@ -116,6 +116,13 @@ TEST_F(Kept, ACheckpointKnowsItsModelAndWhenThereIsNothingLeftToDo) {
   ASSERT_EQ(converted.code, 0) << converted.err;
   EXPECT_TRUE(has(converted.out, "weft train checkpoint.load=" + at("c") + " ")) << converted.out;
   EXPECT_EQ(weft(made).code, 2) << "it is there already";
+  base::write_whole(at("own.txt"), std::string(4000, 'a'));
+  const Outcome bytes =
+      weft(text("train checkpoint.load={} checkpoint.finetune=true dataset.path={}",
+                at("c"),
+                at("own.txt")));
+  EXPECT_EQ(bytes.code, 2);
+  EXPECT_TRUE(has(bytes.err, "which has a tokenizer")) << bytes.err;
   const Outcome begun =
       weft(text("train checkpoint.load={} checkpoint.finetune=true dataset.path={} "
                 "train.train_iters=2 gbs=2 checkpoint.save={} runtime.run_dir={}",
@@ -124,6 +131,7 @@ TEST_F(Kept, ACheckpointKnowsItsModelAndWhenThereIsNothingLeftToDo) {
                 at("saved"),
                 at("run")));
   ASSERT_EQ(begun.code, 0) << begun.err;
+  EXPECT_TRUE(has(begun.out, "ids (indexed): 4000 tokens")) << begun.out;
   const Outcome finished = weft(text("train checkpoint.load={}", at("saved")));
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_TRUE(has(finished.out, "nothing left to do: train.train_iters=2 is reached"))

@@ -105,6 +105,7 @@ Converted to_checkpoint(const ConvertOptions& options) {
   // What `weft train checkpoint.load=OUT` runs where nothing else is said.
   config::Config config;
   config.model = from.config();
+  config.checkpoint.pretrained_checkpoint = std::filesystem::absolute(options.folder).string();
   train::set_continuing(
       from.config(),
       [](std::string_view) { return false; },

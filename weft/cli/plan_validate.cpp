@@ -19,8 +19,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestTable = 16u << 20;
 
-void write_fitted(const fs::path& folder, const plan::Fit& fit) {
+void write_fitted(const fs::path& folder, const plan::Fit& fit, base::Overwrite overwrite) {
   fs::create_directories(folder);
+  for (const auto& [name, hardware] : fit.hardware) {
+    base::require_free(folder / (name + ".yaml"), overwrite);
+  }
   for (const auto& [name, hardware] : fit.hardware) {
     const std::string file = name + ".yaml";
     base::write_whole(folder / file,
@@ -61,7 +64,7 @@ int plan_validate(const PlanOptions& options) {
                      options.validate));
     }
     hardware = fit->hardware;
-    if (!options.write.empty()) write_fitted(options.write, *fit);
+    if (!options.write.empty()) write_fitted(options.write, *fit, options.overwrite);
   }
   const plan::Validation validation = plan::validate(table, hardware);
   if (validation.rows.empty()) {

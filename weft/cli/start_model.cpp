@@ -50,15 +50,26 @@ bool is_taken(const config::Field& field) {
          !field.key.starts_with("train.exit_");
 }
 
+// One of them says what is read, and the others follow from it.
+constexpr std::array<std::string_view, 5> kDataKeys{"dataset.kind",
+                                                    "dataset.path",
+                                                    "dataset.blend",
+                                                    "dataset.blend_per_split",
+                                                    "dataset.split"};
+
 config::Config from_checkpoint(const words::Resolution& run, const config::Config& config) {
   const std::optional<fs::path> folder = found_checkpoint(run, config.checkpoint);
   if (!folder) return config;
   const std::string named = base::text("{} in '{}'", checkpoint::kManifestName, folder->string());
   const config::Config saved =
       words::parse_config(checkpoint::read_manifest(*folder).config, named);
+  const bool names_data =
+      std::ranges::any_of(kDataKeys, [&](std::string_view key) { return run.is_chosen(key); });
   config::Config begun = config;
   for (const config::Field& field : config::fields()) {
-    if (is_taken(field) && !run.is_chosen(field.key)) field.copy(saved, begun);
+    if (!is_taken(field) || run.is_chosen(field.key)) continue;
+    const bool is_data = std::ranges::find(kDataKeys, field.key) != kDataKeys.end();
+    if (!is_data || !names_data) field.copy(saved, begun);
   }
   return begun;
 }

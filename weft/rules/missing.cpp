@@ -47,6 +47,9 @@ constexpr Instead kInsteads[] = {
     {"model.offload_modules",
      "",
      "the experts are no one kernel here, and these two are what fused_group_mlp would offload"},
+    {"model.fp16",
+     "model.bf16=true",
+     "bf16 takes as many bytes, has the range of fp32 and needs no loss scaling"},
     {"optimizer.exp_avg_dtype", "", kWhyNoFp8},
     {"optimizer.exp_avg_sq_dtype", "", kWhyNoFp8}};
 

@@ -37,6 +37,14 @@ std::optional<Resumption> find_resumption(const config::Config& config);
 std::string replacement_text(const config::Config& config,
                              const std::optional<Resumption>& resumed);
 
+// The Hugging Face folder whose model the run continues: what its config names, or what that of the
+// run that saved the checkpoint named. Empty: none.
+std::string continued_folder(const config::Config& config,
+                             const std::optional<Resumption>& resumed);
+
+// Whether the run that saved the checkpoint read bytes as tokens.
+bool has_read_bytes(const Resumption& resumed);
+
 // What the log of a run says of it.
 std::string resumption_text(const Resumption& from, const Progress& progress);
 

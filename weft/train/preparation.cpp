@@ -69,9 +69,10 @@ void require_held_out(const data::Dataset& dataset, const config::Config& config
 
 // A byte is the token of that number for a model of 256 tokens alone, and for none that comes with
 // a tokenizer.
-void require_own_tokens(const config::Config& config) {
-  const std::string& folder = config.checkpoint.pretrained_checkpoint;
+void require_own_tokens(const config::Config& config, const std::optional<Resumption>& resumed) {
+  const std::string folder = continued_folder(config, resumed);
   if (folder.empty() || config.dataset.kind != config::DataKind::Text) return;
+  if (resumed && has_read_bytes(*resumed)) return;
   const bool has_tokenizer = checkpoint::has_tokenizer(folder);
   if (!has_tokenizer && config.model.vocab_size == 256) return;
   throw base::ConfigError(base::text(
@@ -94,7 +95,6 @@ Preparation prepare(const config::Config& config) {
                                        static_cast<std::uint64_t>(config.rng.seed));
     require_held_out(*ready.dataset, config);
   });
-  complaints.look([&] { require_own_tokens(config); });
   complaints.look([&] { ready.evaluation = open_evaluation_data(config); });
   complaints.look([&] {
     if (!config.logger.tensorboard_dir.empty()) events::require_protobuf();
@@ -110,6 +110,7 @@ Preparation prepare(const config::Config& config) {
                                ready.start ? &ready.start->huggingface_config() : nullptr);
   });
   complaints.look([&] { ready.resumed = find_resumption(config); });
+  complaints.look([&] { require_own_tokens(config, ready.resumed); });
   complaints.look([&] { look_at_schedule(config); });
   complaints.raise();
   return ready;

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/file.h"
+#include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
@@ -258,7 +259,29 @@ Source source_of(const config::CheckpointConfig& checkpoint) {
                        save.string())};
 }
 
+// A value of the config that the checkpoint was saved with; empty: it has none.
+std::string saved_value(const Manifest& manifest, const std::string& in, const std::string& key) {
+  for (const std::string& line : section(manifest.config, in)) {
+    if (!line.starts_with(key + ": ")) continue;
+    const std::string value = line.substr(key.size() + 2);
+    const base::Json json = base::try_parse_json(value);
+    return json.is_string() ? json.get<std::string>() : value;
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string continued_folder(const config::Config& config,
+                             const std::optional<Resumption>& resumed) {
+  const std::string& own = config.checkpoint.pretrained_checkpoint;
+  if (!own.empty() || !resumed) return own;
+  return saved_value(resumed->manifest, "checkpoint", "pretrained_checkpoint");
+}
+
+bool has_read_bytes(const Resumption& resumed) {
+  return saved_value(resumed.manifest, "dataset", "kind") == config::word(config::DataKind::Text);
+}
 
 std::string resumption_text(const Resumption& from, const Progress& progress) {
   const std::string layout = checkpoint::layout_text(from.manifest);

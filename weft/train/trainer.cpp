@@ -201,7 +201,7 @@ class RankRun {
         save_weights(engine_,
                      NewWeights{.folder = config_.checkpoint.save_hf,
                                 .overwrite = request_.overwrite,
-                                .text_from = config_.checkpoint.pretrained_checkpoint},
+                                .text_from = continued_folder(config_, resumed())},
                      *written_);
     if (failure) failures_.push_back("checkpoint.save_hf: " + *failure);
     saved_ = !failure;
