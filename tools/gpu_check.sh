@@ -274,7 +274,7 @@ train() {  # train NAME SECONDS WORD...
   local name=$1 seconds=$2
   shift 2
   limited "$seconds" "$logs/train.$name.log" \
-    "$weft" train tiny train.eval_interval=0 runtime.run_dir="$scratch/$name" "$@"
+    "$weft" train tiny train.eval_interval=0 runtime.run_dir="$scratch/$name" --overwrite "$@"
 }
 losses() { grep -o '"lm_loss":[^,]*\|"grad_norm":[^,]*' "$scratch/$1/metrics.jsonl" 2>/dev/null; }
 last_loss() { losses "$1" | sed -n 's/"lm_loss"://p' | tail -n 1; }

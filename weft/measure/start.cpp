@@ -40,7 +40,8 @@ std::optional<Start> run_twin(const StartRequest& request, const rules::Verdict&
                                                   .stop = request.stop,
                                                   .start = [](const train::RunStart&) {},
                                                   .log = [](const std::string&) {},
-                                                  .progress = [](const train::StepRecord&) {}});
+                                                  .progress = [](const train::StepRecord&) {},
+                                                  .overwrite = base::Overwrite::Yes});
   if (result.interrupted && result.steps < kStartSteps) return std::nullopt;
   if (result.steps < kStartSteps) return failed({text("stopped after {} steps", result.steps)});
   Start start;
