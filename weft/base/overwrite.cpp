@@ -19,8 +19,12 @@ bool has_content(const fs::path& path) {
   return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;
 }
 
-// /dev/stdout leads to whatever file the shell opened for this process.
-bool is_device_name(const fs::path& path) { return path.string().starts_with("/dev/"); }
+// These lead to whatever file the shell opened for this process.
+bool is_stream_name(const fs::path& path) {
+  const std::string name = path.string();
+  return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||
+         name.starts_with("/proc/self/fd/");
+}
 
 bool is_marked(const fs::path& path, std::string_view mark) {
   if (mark.empty()) return false;
@@ -34,7 +38,7 @@ bool is_marked(const fs::path& path, std::string_view mark) {
 }  // namespace
 
 void require_free(const fs::path& path, Overwrite overwrite, std::string_view mark) {
-  if (overwrite == Overwrite::Yes || is_device_name(path) || !has_content(path)) return;
+  if (overwrite == Overwrite::Yes || is_stream_name(path) || !has_content(path)) return;
   if (is_marked(path, mark)) return;
   throw ConfigError(
       text("'{}' is there already{}: name another file, or give --overwrite to replace it",

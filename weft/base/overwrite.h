@@ -11,7 +11,7 @@ enum class Overwrite { No, Yes };
 
 // ConfigError where a file with content is at `path`, unless it may be replaced: with
 // Overwrite::Yes, or where `mark` stands in its first 4 KiB, so that the same command wrote it.
-// Devices, pipes and what /dev names are written into and hold nothing to lose.
+// Devices, pipes and the standard streams are written into and hold nothing to lose.
 void require_free(const std::filesystem::path& path,
                   Overwrite overwrite,
                   std::string_view mark = {});

@@ -100,7 +100,7 @@ void NewFolder::finish() {
   base::sync_folder(folder_of(target_));
 }
 
-// After the exchange the old folder has the name of the partial one, and goes with it.
+// After the exchange the old folder has the name of the partial one.
 void NewFolder::replace() {
   std::vector<fs::path> kept;
   for (const fs::directory_entry& entry : fs::directory_iterator(target_)) {
@@ -111,7 +111,10 @@ void NewFolder::replace() {
   if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
     base::throw_errno(text("cannot replace '{}'", target_.string()));
   }
+  finished_ = true;  // the old folder goes when what is kept has left it, and not before
   for (const fs::path& name : kept) fs::rename(partial_ / name, target_ / name);
+  std::error_code ignored;
+  fs::remove_all(partial_, ignored);
   base::sync_folder(target_);
   base::sync_folder(folder_of(target_));
 }
