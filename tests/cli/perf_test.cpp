@@ -298,7 +298,12 @@ TEST_F(Perf, ADryRunPrintsTheConfigAndRunsNothing) {
 }
 
 TEST_F(Perf, ADryRunSaysWhatTheRulesSayOfTheRun) {
-  const Outcome outcome = weft(kTiny + "--dryrun ddp.check_for_nan_in_grad=true " + out("never"));
+  const std::string words = kTiny + "--dryrun ddp.check_for_nan_in_grad=true " + out("never");
+  const Outcome plain = weft(words);
+  EXPECT_TRUE(has(plain.err, "warning: W22")) << plain.err;
+  EXPECT_FALSE(has(plain.err, "set: ")) << plain.err;
+  EXPECT_FALSE(has(plain.err, "off by default")) << plain.err;
+  const Outcome outcome = weft(words + " --verbose");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "warning: W22")) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "set: model.expert_tensor_parallel_size = 1 (B3")) << outcome.err;

@@ -1,15 +1,15 @@
 // weft bench check: what judging costs, over every recipe, and with the schedules of a large
 // layout.
 #include <chrono>
+#include <ctime>
 
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/benches.h"
+#include "weft/cli/check_run.h"
 #include "weft/cli/interrupt.h"
 #include "weft/cli/output.h"
-#include "weft/derive/derived_run.h"
 #include "weft/plan/check_schedule.h"
-#include "weft/rules/advice/advice.h"
 #include "weft/words/recipe.h"
 
 namespace weft::cli {
@@ -21,9 +21,15 @@ struct CheckBenchOptions {
   Format format = Format::Text;
 };
 
+// The slowest shipped recipe is judged within this much CPU time of the program, the question
+// whether it fits its GPUs included.
+constexpr double kMostSeconds = 0.5;
+
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
@@ -38,14 +44,10 @@ std::vector<std::string> all_names() {
 }
 
 // What `weft check` does with a recipe, without printing.
-double check_milliseconds(const std::vector<std::string>& words) {
-  const Clock::time_point start = Clock::now();
-  const rules::Verdict verdict = judged(resolve({.words = words, .format = Format::Text}));
-  if (verdict.legal()) {
-    rules::advise(verdict.config);
-    derive::derived_run(verdict.config);
-  }
-  return milliseconds_since(start);
+double check_milliseconds(const std::string& name) {
+  const double start = cpu_seconds();
+  check_run({.run = {.words = {name}, .format = Format::Text}});
+  return 1e3 * (cpu_seconds() - start);
 }
 
 // 1024 ranks: pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches, overlapped.
@@ -70,7 +72,7 @@ int run_check_bench(const CheckBenchOptions& options) {
   std::string slowest;
   double most = 0, sum = 0;
   for (const std::string& name : names) {
-    const double taken = check_milliseconds({name});
+    const double taken = check_milliseconds(name);
     sum += taken;
     if (taken > most) slowest = name;
     most = std::max(most, taken);
@@ -83,19 +85,22 @@ int run_check_bench(const CheckBenchOptions& options) {
                 {"mean_ms", mean},
                 {"slowest_ms", most},
                 {"slowest", slowest},
+                {"most_ms", 1e3 * kMostSeconds},
                 {"large_schedule_ms", large}});
-    return kGood;
+    return most <= 1e3 * kMostSeconds ? kGood : kFailed;
   }
   print_text(base::text(
-      "judging a recipe      {:8.1f} ms  (mean of {}; the slowest, {}, {:.1f} ms)\n"
+      "judging a recipe      {:8.1f} ms of CPU time  (mean of {}; the slowest, {}, {:.1f} ms; bar "
+      "{:.0f})\n"
       "1024 ranks (pp 16, vpp 2, ep 64), 64 layers, 64 micro-batches, judged and every schedule "
       "verified\n                      {:8.0f} ms\n",
       mean,
       names.size(),
       slowest,
       most,
+      1e3 * kMostSeconds,
       large));
-  return kGood;
+  return most <= 1e3 * kMostSeconds ? kGood : kFailed;
 }
 
 }  // namespace

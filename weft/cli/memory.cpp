@@ -78,7 +78,7 @@ void add_memory(CLI::App& program, Action& chosen) {
                   "\nExit code: 0 where the run fits the GPU that hardware.* names, or none is "
                   "named; 1 where it does not fit it, or the memory of its machine "
                   "(hardware.host_memory_gb); 2 where it is not legal. Of a GPU's memory a part is "
-                  "left for CUDA and its libraries: 5 GB, of Blackwell 8.\n"
+                  "left for CUDA and its libraries: 4.7 GiB, of Blackwell 7.5.\n"
                   "A dry step counts the rank that needs most; savings of long steps are those of "
                   "the planner's formula.");
   add_overwrite(*command, options->overwrite);

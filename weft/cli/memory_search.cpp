@@ -192,7 +192,8 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
                       .room = room,
                       .peaks_counted = Counted::ByThePlanner,
                       .savings_counted = Counted::ByThePlanner};
-  const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
+  const bool is_over = !report.forecast.is_predicted() || report.fits() ||
+                       measure::is_hopeless(report.forecast, room);
   if (!is_over) estimate_savings(asked, *hardware, tell, report);
   return report;
 }

@@ -19,6 +19,7 @@ struct PerfOptions {
   TwinUse twin = TwinUse::WhenNeeded;
   std::optional<std::string> against, out;
   bool list_flags = false;
+  Opening opening = Opening::Short;
   base::Overwrite overwrite = base::Overwrite::No;  // the file of --save_config_filepath
 };
 
@@ -96,6 +97,7 @@ int run_perf(const PerfOptions& options) {
                           : std::optional<std::filesystem::path>(chosen.save_config_filepath),
        .overwrite = options.overwrite,
        .mode = chosen.dryrun ? PerfMode::DryRun : PerfMode::Measure,
+       .opening = options.opening,
        .format = options.run.format});
 }
 
@@ -138,6 +140,10 @@ void add_perf(CLI::App& program, Action& chosen) {
   command->add_flag("--flags",
                     options->list_flags,
                     "list the flags of Megatron Bridge's harness and what each does here");
+  command->add_flag_callback(
+      "--verbose",
+      [options = options.get()] { options->opening = Opening::Full; },
+      "say at the start also what was set automatically, and what does not overlap and why");
   command->footer(
       command->get_footer() +
       "\nThe flags of Megatron Bridge's harness are words too. Those that say how it measures:\n" +

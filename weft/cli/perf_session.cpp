@@ -40,7 +40,7 @@ void write_results(const PerfReport& report,
   base::write_whole(folder / "result.md", page);
 }
 
-void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) {
+void announce(const PerfPlan& plan, const Machine& machine, Opening opening, ProgressLine& line) {
   const Candidate& first = plan.candidates.front();
   if (plan.is_twin()) {
     line.log(
@@ -63,11 +63,13 @@ void announce(const PerfPlan& plan, const Machine& machine, ProgressLine& line) 
       if (said.insert(words).second) line.log("warning: " + words);
     }
     for (const config::Finding& set : candidate.automatic) {
+      if (opening == Opening::Short) break;
       const std::string words = set_line(set);
       if (said.insert(words).second) line.log(words);
     }
     // A later run says only what is not as in an earlier one.
     for (const rules::OverlapMode& mode : candidate.overlaps) {
+      if (!mode.on && !mode.automatic && opening == Opening::Short) continue;
       const std::string words = rules::to_line(mode);
       if (said.insert(words).second) line.log(text("overlap ({}): {}", candidate.value, words));
     }
@@ -195,7 +197,7 @@ int run_session(const PerfSession& session) {
     base::write_whole(*session.save_config, runs_text(plan));
   }
   ProgressLine line;
-  announce(plan, this_machine(), line);
+  announce(plan, this_machine(), session.opening, line);
   if (session.mode == PerfMode::DryRun) {
     show_plan(plan, session.format);
     return kGood;

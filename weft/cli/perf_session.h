@@ -9,6 +9,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/perf_against.h"
 #include "weft/cli/perf_report.h"
+#include "weft/cli/startup.h"
 
 namespace weft::cli {
 
@@ -28,6 +29,7 @@ struct PerfSession {
   std::optional<std::filesystem::path> save_config;  // file for the config that runs
   base::Overwrite overwrite = base::Overwrite::No;   // that file
   PerfMode mode = PerfMode::Measure;
+  Opening opening = Opening::Short;  // Full: with what was set automatically, and does not overlap
   Format format = Format::Text;
 };
 

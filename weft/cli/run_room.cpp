@@ -104,7 +104,7 @@ MemoryRoom judged_room(const config::Config& config) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (gpu.host_memory_gb) {
     room.host = HostRoom{
-        .name = base::text("a machine of {:g} GB", *gpu.host_memory_gb),
+        .name = base::text("a machine of {}", base::human_bytes(*gpu.host_memory_gb * 1e9)),
         .bytes = static_cast<std::size_t>(derive::kHostMemoryFree * *gpu.host_memory_gb * 1e9),
         .ranks = ranks_of_machine(config)};
   }
