@@ -64,6 +64,7 @@ soak: setup
 	@WEFT_RANDOM_PAIRS=200 build/release/bin/train_test --gtest_filter='DrawnCheckpoints.*'
 	@WEFT_RANDOM_SEED=$$(date +%s) WEFT_RANDOM_SAVINGS=60 build/release/bin/train_test --gtest_filter='Savings.*:GpuSavings.*'
 	@WEFT_EVERY_ORDER=1 build/release/bin/schedule_test --gtest_filter='Offload.*:OffloadedOptimizer.*'
+	@WEFT_EVERY_EXAMPLE=1 build/release/bin/meta_test --gtest_filter='Examples.*'
 	@WEFT_EVERY_NUMBER=1 build/release/bin/tensor_test --gtest_filter='SplitFloat.*'
 	@WEFT_EVERY_LAYOUT=1 build/release/bin/cli_test --gtest_filter='ShippedLayouts.*'
 	@WEFT_KILLS=200 build/release/bin/cli_test --gtest_filter='Resume.AfterEvery*'

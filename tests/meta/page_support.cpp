@@ -58,7 +58,10 @@ bool is_found(const Page& page, const std::string& path, const Exists& exists) {
          exists(beside.lexically_normal().generic_string());
 }
 
-// The words after `weft` (or .../bin/weft) in a command line; nothing where it does not run it.
+bool is_option(const std::string& word) { return word.starts_with('-'); }
+
+}  // namespace
+
 std::vector<std::string> weft_words(const std::string& command) {
   const std::vector<std::string> words = words_of(command);
   const auto weft = std::ranges::find_if(words, [](const std::string& word) {
@@ -67,16 +70,11 @@ std::vector<std::string> weft_words(const std::string& command) {
   return weft == words.end() ? std::vector<std::string>() : std::vector(weft + 1, words.end());
 }
 
-bool is_option(const std::string& word) { return word.starts_with('-'); }
-
-// An example that leaves something open: `weft train RECIPE`, `weft bench ...`.
 bool leaves_open(const std::string& word) {
   if (word.find("=[") != std::string::npos) return false;  // a list is a value
   return word.find_first_of("[]<>") != std::string::npos || word == "..." ||
          std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
-
-}  // namespace
 
 Page parse_page(const TextFile& file) {
   Page page{.path = file.path};

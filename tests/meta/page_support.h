@@ -28,6 +28,12 @@ struct Page {
 
 Page parse_page(const TextFile& file);
 
+// The words after `weft` (or .../bin/weft) in a command line; empty where it does not run it.
+std::vector<std::string> weft_words(const std::string& command);
+
+// True for a word that a reader fills in: RECIPE, [RECIPE], ...
+bool leaves_open(const std::string& word);
+
 // The README and every page below docs/.
 std::vector<Page> documents();
 

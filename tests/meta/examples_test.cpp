@@ -1,0 +1,108 @@
+// Command lines of the documents and of --help run as they are written, on shorter runs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "tests/meta/page_support.h"
+#include "tests/meta/shell_support.h"
+#include "weft/base/text.h"
+
+namespace weft::meta {
+namespace examples_test {
+
+const std::set<std::string> kCommands{"train", "check", "plan", "memory", "report", "perf"};
+
+// A search for a layout takes seconds on many GPUs, and a table of published runs is held by the
+// plan page's own test. `make soak` runs these too.
+bool takes_long(const std::string& words) {
+  return words.find("--validate") != std::string::npos ||
+         (words.starts_with("plan ") && words.find("--simulate") == std::string::npos);
+}
+
+// The same command on a run of few steps.
+std::string shortened(const std::string& words) {
+  std::string line;
+  const std::vector<std::string> all = words_of(words);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool steps = i > 0 && all[i - 1] == "--max_steps";
+    const bool first_timed = i > 0 && all[i - 1] == "--eval_time_start_step";
+    line += (i > 0 ? " '" : "'") + (steps ? "6" : first_timed ? "4" : all[i]) + "'";
+  }
+  if (words.starts_with("train ")) line += " train.train_iters=2";
+  return line;
+}
+
+// Pages and help texts in which a command may read what an earlier one wrote.
+std::vector<Page> pages_with_examples() {
+  std::vector<Page> pages = documents();
+  for (const std::string& command : kCommands) {
+    Page help{.path = "weft " + command + " --help"};
+    for (const std::string& line :
+         lines_of(shell("'" WEFT_BINARY "' " + command + " --help").said)) {
+      const std::size_t at = line.find("weft ");
+      const bool example = line.starts_with("Example") || line.starts_with("         weft ");
+      if (example && at != std::string::npos) help.spans.push_back(line.substr(at));
+    }
+    EXPECT_FALSE(help.spans.empty()) << command << " --help shows no example";
+    pages.push_back(help);
+  }
+  return pages;
+}
+
+// Empty: a span that names a command but is not one to paste.
+std::string words_to_run(const std::string& command) {
+  const std::vector<std::string> words = weft_words(command);
+  if (words.size() < 2 || !kCommands.contains(words[0])) return {};
+  std::string line;
+  for (const std::string& word : words) {
+    if (leaves_open(word)) return {};
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
+}
+
+// Training that needs a card or a part that is not built is refused with these words.
+bool lacks_machine(const std::string& said) {
+  for (const char* reason : {"does not run in this build", "GPU"}) {
+    if (said.find(reason) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Examples, EveryCommandLineOfThePagesRuns) {
+  namespace fs = std::filesystem;
+  const bool all = std::getenv("WEFT_EVERY_EXAMPLE") != nullptr;  // as `make soak` asks for
+  const fs::path folder = fs::path(::testing::TempDir()) / "weft_examples";
+  std::set<std::string> done;
+  int ran = 0;
+  for (const Page& page : pages_with_examples()) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    for (const char* shared : {"docs", "recipes", "tests", "hardware"}) {
+      fs::create_directory_symlink(fs::path(WEFT_SOURCE_DIR) / shared, folder / shared);
+    }
+    for (const std::string& command : page.commands()) {
+      const std::string words = words_to_run(command);
+      if (words.empty() || (!all && takes_long(words)) || !done.insert(page.path + words).second) {
+        continue;
+      }
+      const Ran outcome =
+          shell("cd '" + folder.string() + "' && '" WEFT_BINARY "' " + shortened(words));
+      ++ran;
+      // A verdict (illegal, too large) is an answer; a word that is not taken is none.
+      const bool judged = outcome.said.find("not legal") != std::string::npos ||
+                          outcome.said.find("does not fit") != std::string::npos;
+      EXPECT_TRUE(outcome.code == 0 || judged ||
+                  (words.starts_with("train ") && lacks_machine(outcome.said)))
+          << page.path << ": weft " << words << "\nexit " << outcome.code << "\n"
+          << outcome.said.substr(0, 2000);
+    }
+  }
+  fs::remove_all(folder);
+  EXPECT_GT(ran, 20);
+}
+
+}  // namespace examples_test
+}  // namespace weft::meta
