@@ -75,7 +75,7 @@ TEST(BashCompletion, OffersKeysValuesAndRuleIds) {
 TEST(BashCompletion, OffersTheGpusThatAPlanPrices) {
   const Words gpus = candidates("weft plan tiny --gpu ");
   EXPECT_NE(std::ranges::find(gpus, "h100"), gpus.end());
-  for (const std::string& gpu : {"a100", "vr200", "r100"}) {
+  for (const std::string gpu : {"a100", "vr200", "r100"}) {
     EXPECT_EQ(std::ranges::find(gpus, gpu), gpus.end()) << gpu;
   }
 }
