@@ -76,6 +76,18 @@ TEST(MemoryCommand, SavingsComeCheapestFirst) {
   }
 }
 
+// The times of a card that is not known are not those of a processor.
+TEST(MemoryCommand, PricesNoCardThatIsNotNamed) {
+  const Outcome text = weft("memory tiny runtime.device=cuda");
+  const bool is_here = text.err.find("hardware.gpu=") != text.err.npos;
+  EXPECT_TRUE(is_here || text.out.find("set hardware.gpu=NAME") != text.out.npos) << text.out;
+  EXPECT_EQ(text.out.find("nominal costs: 1 TFLOP/s"), text.out.npos);
+  if (is_here) return;
+  const Json json = Json::parse(weft("memory --json tiny runtime.device=cuda").out);
+  ASSERT_FALSE(json["savings"].empty());
+  EXPECT_TRUE(json["savings"][0]["cost"].is_null()) << json["savings"][0];
+}
+
 TEST(MemoryCommand, SaysWhatMakesARunFit) {
   const std::string words =
       "tiny world=8 ep=8 vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=8 "

@@ -366,6 +366,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
                                 {Dispatcher::AllGather, std::nullopt, 4, Room::Padded},
                                 {Dispatcher::AllToAll, std::nullopt, 4, Room::Padded},
                                 {Dispatcher::Flex, FlexBackend::DeepEp},
+                                {Dispatcher::Flex, FlexBackend::DeepEp, 2},
                                 {Dispatcher::Flex, FlexBackend::DeepEp, 4, Room::Dropped}};
   for (const std::int64_t per_machine : {1, 2, 4}) {
     for (const Room room : {Room::Exact, Room::Dropped, Room::Padded, Room::Budget}) {

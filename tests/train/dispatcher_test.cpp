@@ -76,6 +76,16 @@ config::Config layout_of_four() {
   return config;
 }
 
+// Both send a token once to a machine and pass it on there.
+TEST(Dispatchers, DeepEpBetweenMachinesHasTheBitsOfHybridEp) {
+  const auto trained = [](FlexBackend backend) {
+    return train_some(
+        with_sending(layout_of_four(), {"two machines", Dispatcher::Flex, backend, 2}),
+        2);
+  };
+  expect_same_bits(trained(FlexBackend::HybridEp), trained(FlexBackend::DeepEp));
+}
+
 struct Order {
   const char* name;
   bool overlap = false, delay = false, experts_wgrad = false;

@@ -5,6 +5,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
+#include "weft/cli/output.h"
 #include "weft/config/codec.h"
 #include "weft/derive/gpu.h"
 #include "weft/kernels/device.h"
@@ -28,6 +29,17 @@ std::optional<plan::Hardware> hardware_of_card(const std::string& card) {
     }
   }
   return std::nullopt;
+}
+
+void name_card(config::Config& config) {
+  const bool is_named = config.hardware.gpu || !config.hardware.device_name.empty();
+  if (is_named || config.runtime.device != config::DeviceKind::Cuda) return;
+  const kernels::GpuReport report = kernels::gpu_report();
+  if (report.gpus.empty()) return;
+  const std::optional<plan::Hardware> card = hardware_of_card(report.gpus.front().name);
+  if (!card) return;
+  config.hardware.gpu = config::WordCodec<config::Gpu>::parse(card->name);
+  print_warning(base::text("hardware.gpu={} is taken: the card of this machine", card->name));
 }
 
 plan::Hardware chosen_hardware(const std::string& named, const config::Config& config) {

@@ -16,6 +16,9 @@ std::filesystem::path hardware_folder();
 // By what the driver calls a card. nullopt: no file is of it.
 std::optional<plan::Hardware> hardware_of_card(const std::string& card);
 
+// Names the machine's first card, with a warning, where the run computes on one and says none.
+void name_card(config::Config& config);
+
 // The one a command line names, or else that of hardware.gpu, or else for runtime.device=cuda that
 // of the machine's first card. ConfigError that lists the known ones where there is none.
 plan::Hardware chosen_hardware(const std::string& named, const config::Config& config);

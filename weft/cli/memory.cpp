@@ -6,6 +6,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
+#include "weft/cli/hardware_folder.h"
 #include "weft/cli/memory_picture.h"
 #include "weft/cli/memory_search.h"
 #include "weft/cli/output.h"
@@ -37,7 +38,8 @@ int run_memory(const MemoryOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
-  const config::Config asked = with_start_shapes(run);
+  config::Config asked = with_start_shapes(run);
+  name_card(asked);
   const rules::Verdict verdict = rules::validate_schedule(asked);
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   const bool is_text = options.run.format == Format::Text;

@@ -53,13 +53,15 @@ base::Json rank_json(std::size_t stage, const PredictedMemory& memory) {
 base::Json savings_json(const MemoryReport& report) {
   base::Json list = base::Json::array();
   for (const measure::Saving& saving : report.savings->worthwhile) {
+    const bool is_priced = report.is_priced();
+    const double share = share_of_step(saving.seconds, report.forecast);
     list.push_back({{"name", saving.name},
                     {"words", saving.words},
                     {"bytes", saving.bytes},
                     {"peak_bytes", saving.peak_bytes},
                     {"host_bytes", saving.host_bytes},
-                    {"cost", share_of_step(saving.seconds, report.forecast)},
-                    {"cost_ms", 1e3 * saving.seconds}});
+                    {"cost", is_priced ? base::Json(share) : base::Json()},
+                    {"cost_ms", is_priced ? base::Json(1e3 * saving.seconds) : base::Json()}});
   }
   return list;
 }

@@ -175,12 +175,13 @@ std::string price_text(const Saving& saving, double step_seconds) {
 
 std::string saving_row(const Saving& saving, const MemoryReport& report) {
   const bool is_about = report.savings_counted == Counted::ByThePlanner;
+  const auto if_priced = [&](std::string price) { return report.is_priced() ? price : "-"; };
   return text("  {:<28} {:>11} {:>11} {:>7} {:>10}  {}{}{}\n",
               saving.name,
               (is_about ? "~" : "") + human(static_cast<std::size_t>(saving.bytes)),
-              plan::time_text(1e3 * saving.seconds),
-              percent_text(share_of_step(saving.seconds, report.forecast)),
-              price_text(saving, report.forecast.step_seconds),
+              if_priced(plan::time_text(1e3 * saving.seconds)),
+              if_priced(percent_text(share_of_step(saving.seconds, report.forecast))),
+              if_priced(price_text(saving, report.forecast.step_seconds)),
               fmt::join(saving.words, " "),
               saving.rounds() ? " (rounds otherwise)" : "",
               host_of_saving(saving, report));
@@ -206,6 +207,10 @@ std::string list_of_savings(const MemoryReport& report) {
   for (const Saving& saving : savings.worthwhile) all += saving_row(saving, report);
   if (!savings.without.empty()) {
     all += text("  nothing at the peak: {}\n", fmt::join(savings.without, ", "));
+  }
+  if (!report.is_priced()) {
+    return all +
+           "  not priced: runtime.device = cuda and no card is named: set hardware.gpu=NAME\n";
   }
   return all + text("  times of a step of {}, at {}costs: {}\n",
                     plan::time_text(1e3 * report.forecast.step_seconds),

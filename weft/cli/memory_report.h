@@ -23,10 +23,11 @@ struct MemoryReport {
   std::optional<measure::Savings> savings = {};  // none: not looked for
   std::vector<measure::Saving> cheapest = {};    // that help where it does not fit; two at most
   std::optional<measure::Fit> fit = {};          // where the run does not fit and they help
-  std::string costs = {};                        // at which times were computed
+  std::string costs = {};  // at which times were computed; empty: they say nothing
   Counted peaks_counted = Counted::ByDrySteps;
   Counted savings_counted = Counted::ByDrySteps;
 
+  bool is_priced() const { return !costs.empty(); }
   bool fits() const { return measure::overrun(forecast, room).is_none(); }  // or nobody knows
 };
 

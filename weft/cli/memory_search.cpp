@@ -75,7 +75,11 @@ std::optional<plan::Hardware> hardware_of(const config::Config& config) {
   return hardware;
 }
 
-std::string nominal_costs_text(const config::HardwareConfig& hardware) {
+// A card that is computed on and not named has no price.
+std::string nominal_costs_text(const config::Config& config) {
+  const config::HardwareConfig& hardware = config.hardware;
+  const bool is_nameless = !hardware.gpu && hardware.device_name.empty();
+  if (is_nameless && config.runtime.device == config::DeviceKind::Cuda) return "";
   const std::string rates = plan::describe(plan::rates_of(hardware));
   if (!hardware.gpu) return rates;
   const derive::GpuFacts gpu = derive::gpu_facts(hardware);
@@ -108,7 +112,9 @@ void estimate_savings(const config::Config& asked,
                       MemoryReport& report) {
   const measure::Forecaster forecast = measure::estimates_beside(asked, report.forecast, hardware);
   report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
-  report.costs = base::text("those of `weft plan` on {}", config::word(*asked.hardware.gpu));
+  report.costs = base::text("those of `weft plan` on {}, {}",
+                            config::word(*asked.hardware.gpu),
+                            plan::program_text(hardware));
   report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
   if (report.fits()) return;
   measure::MemoryRoom room = report.room;
@@ -130,7 +136,7 @@ MemoryReport report_peaks(const config::Config& asked,
   if (!hardware || wish.savings == What::Everything || is_very_quick) {
     tell("a dry step");
     report.forecast = measure::forecast_memory(asked, measure::Priced::Yes);
-    report.costs = nominal_costs_text(asked.hardware);
+    report.costs = nominal_costs_text(asked);
     return report;
   }
   report.savings_counted = Counted::ByThePlanner;
