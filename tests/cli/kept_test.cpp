@@ -67,7 +67,7 @@ TEST_F(Kept, AModelIsContinuedFromItsFolderAloneAndStaysAsItWas) {
       at("run"));
   const Outcome refused = weft(run + "checkpoint.save_hf=" + folder);
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(has(refused.err, "checkpoint.save_hf: '" + folder + "' is there already"))
+  EXPECT_TRUE(has(refused.err, "error: checkpoint.save_hf: '" + folder + "' is there already"))
       << refused.err;
   EXPECT_EQ(base::read_text(folder + "/model.safetensors"), weights);
   const Outcome good = weft(run + "checkpoint.save_hf=" + at("out"));

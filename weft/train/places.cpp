@@ -61,6 +61,15 @@ void require_places(const config::Config& config,
   }
 }
 
+void require_places_at_start(const config::Config& config,
+                             const std::optional<Resumption>& resumed,
+                             const std::optional<checkpoint::HuggingFaceConfig>& written,
+                             base::Overwrite overwrite) {
+  const bool may_wait = !config.checkpoint.load.empty() && !config.checkpoint.save.empty();
+  if (may_wait || config::are_processes(config.runtime.backend)) return;
+  require_places(config, resumed, written, overwrite);
+}
+
 void remove_leftovers(const config::Config& config,
                       const std::optional<Resumption>& resumed,
                       const std::function<void(const std::string& line)>& log) {

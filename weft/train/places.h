@@ -30,6 +30,13 @@ void require_places(const config::Config& config,
                     const std::optional<checkpoint::HuggingFaceConfig>& written,
                     base::Overwrite overwrite);
 
+// The same before any rank starts, where that can be known: ranks are no processes, of which one
+// may have made the folders already, and no other run may be saving to where this one goes on.
+void require_places_at_start(const config::Config& config,
+                             const std::optional<Resumption>& resumed,
+                             const std::optional<checkpoint::HuggingFaceConfig>& written,
+                             base::Overwrite overwrite);
+
 // Removes the old checkpoints that a run was killed before it could remove, where this one goes on
 // from its own folder and had nothing left to save. `log` is told where they stay.
 void remove_leftovers(const config::Config& config,

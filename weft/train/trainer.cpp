@@ -78,7 +78,7 @@ class RankRun {
     if (!is_finished_) {
       open_run_folder();
       order_.rehearse(request_.config);
-      tell_first_evaluation();
+      if (start_ && !resumed()) tell_first(evaluations_.evaluate_first());
     }
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
@@ -156,9 +156,7 @@ class RankRun {
   }
 
   // How good the model is that a run continues.
-  void tell_first_evaluation() {
-    if (!start_ || resumed()) return;
-    const std::string text = evaluations_.evaluate_first();
+  void tell_first(const std::string& text) const {
     if (log_ && !text.empty()) request_.log(text);
   }
 
@@ -483,6 +481,7 @@ TrainResult train(const TrainRequest& request) {
   const rules::JudgedConfig& config = request.config;
   Shared shared;
   const Preparation ready = prepare(config);
+  require_places_at_start(config, ready.resumed, ready.written, request.overwrite);
   SharedPlans plans(config);
   launch(config, request.process, [&](comm::Endpoint& endpoint) {
     Engine engine(config, endpoint, plans);
