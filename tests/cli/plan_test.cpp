@@ -193,6 +193,23 @@ TEST(PlanCommand, AStrangersTableIsReadOrRefusedCleanly) {
             std::string::npos);
 }
 
+TEST(PlanCommand, SaysWhoseProgramItPricesAndWhyItsClocksDiffer) {
+  const auto first_line = [](const Outcome& outcome) {
+    return outcome.out.substr(0, outcome.out.find('\n'));
+  };
+  const Outcome own = weft("plan --simulate olmoe_7b_gpu");
+  EXPECT_NE(first_line(own).find("priced as Weft runs it"), std::string::npos) << own.out;
+  EXPECT_EQ(own.out.find("\ndifference"), std::string::npos) << own.out;
+  // Launches hold up its overlapped turns.
+  const Outcome other =
+      weft("plan --simulate qwen3_235b_a22b --gpu=h100 gbs=512 model.num_layers=14 vpp=2");
+  EXPECT_NE(first_line(other).find("priced as Megatron Bridge runs it"), std::string::npos);
+  EXPECT_NE(other.out.find("\ndifference"), std::string::npos) << other.out;
+  const Outcome unknown = weft("plan --simulate olmoe_7b_gpu --gpu=b200 --program=weft");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("has no numbers of Weft"), std::string::npos) << unknown.err;
+}
+
 TEST(PlanCommand, OneRunIsPricedAndItsTimeLineWritten) {
   const Scratch trace("trace.json");
   const std::string run =
