@@ -92,7 +92,11 @@ TEST(Pasted, AQuotedLineIsTakenApart) {
 
 TEST(Pasted, FlagsBeforeAnotherProgramStay) {
   const std::string start = "uv run python scripts/performance/run_script.py -m qwen";
-  for (const char* flags : {"--dryrun", "-tp 2", "--verbose --num-layers 4", "--num-layers=4"}) {
+  for (const char* flags : {"--dryrun",
+                            "-tp 2",
+                            "--verbose --num-layers 4",
+                            "--num-layers=4",
+                            "hardware.gpu=h100 tp=2"}) {
     EXPECT_EQ(meant(flags + (" " + start)), base::split(flags + std::string(" -m qwen"), ' '))
         << flags;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "weft/base/text.h"
 #include "weft/config/field.h"
@@ -143,14 +144,24 @@ class MegatronLine {
     const std::int64_t others = model().tensor_model_parallel_size *
                                 model().pipeline_model_parallel_size *
                                 model().context_parallel_size;
-    const std::int64_t world = ledger_.config().runtime.world_size.value_or(others);
-    if (others < 1 || world % others != 0) return;
+    const std::int64_t experts = model().experts() == 0 ? others
+                                                        : model().expert_model_parallel_size *
+                                                              model().expert_shards() *
+                                                              model().pipeline_model_parallel_size;
+    if (others < 1 || experts < 1) return;
+    const std::int64_t world =
+        ledger_.config().runtime.world_size.value_or(std::lcm(others, experts));
+    if (world % others != 0) return;
     assume("train.global_batch_size",
            text("{}", ledger_.config().train.micro_batch_size * (world / others)));
   }
 
   void set_groups() {
-    if (has_flag(read_, "--group-query-attention")) return;
+    if (has_flag(read_, "--group-query-attention")) {
+      // Its parser has one group where the flag stands alone.
+      if (!has_flag(read_, "--num-query-groups")) assume("model.num_query_groups", "1");
+      return;
+    }
     if (!has_flag(read_, "--num-query-groups") || !model().num_query_groups) return;
     if (model().num_query_groups == model().num_attention_heads) return;
     ledger_.assume("model.num_query_groups", "null");

@@ -37,9 +37,23 @@ bool is_value_of(std::string_view flag, std::string_view next) {
   return known != nullptr ? known->takes != Takes::Nothing : !is_program(next);
 }
 
+// Without the marks of an override and without `cfg.`.
+std::string_view bare_key(std::string_view key) {
+  key = base::trim(key.substr(std::min(key.find_first_not_of("+~"), key.size())));
+  return key.starts_with(kRoot) ? key.substr(kRoot.size()) : key;
+}
+
+const Field* field_of(std::string_view key) { return find_field(meant_key(bare_key(key))); }
+
+// `a.b=c` of a key that there is.
+bool sets_key(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  return equals != std::string_view::npos && field_of(word.substr(0, equals)) != nullptr;
+}
+
 // The part of a line that starts the program it was made for.
 struct Start {
-  std::vector<std::size_t> kept;  // words before it, which are flags for Weft and their values
+  std::vector<std::size_t> kept;  // words before it: settings, and flags for Weft with their values
   std::string program;            // the script or the module
   Launch launch;
   std::size_t rest = 0;  // the first word after it
@@ -65,8 +79,9 @@ Start start_of_another_program(std::span<const std::string> typed) {
   std::size_t at = 0;
   for (; at < typed.size(); ++at) {
     if (is_variable(typed[at])) continue;
-    if (!is_flag(typed[at])) break;
+    if (!is_flag(typed[at]) && !sets_key(typed[at])) break;
     start.kept.push_back(at);
+    if (sets_key(typed[at])) continue;
     if (at + 1 < typed.size() && is_value_of(typed[at], typed[at + 1])) start.kept.push_back(++at);
   }
   if (at == typed.size() || !is_program(typed[at])) return {};
@@ -106,14 +121,6 @@ TypedWords without_quotes(std::span<const std::string> typed) {
   }
   return all;
 }
-
-// Without the marks of an override and without `cfg.`.
-std::string_view bare_key(std::string_view key) {
-  key = base::trim(key.substr(std::min(key.find_first_not_of("+~"), key.size())));
-  return key.starts_with(kRoot) ? key.substr(kRoot.size()) : key;
-}
-
-const Field* field_of(std::string_view key) { return find_field(meant_key(bare_key(key))); }
 
 // Texts may be empty, so that `dataset.path= tiny` is a path that is cleared, and a recipe.
 bool wants_a_value(std::string_view word) {
