@@ -37,6 +37,21 @@ TEST(Validate, WhatRunsIsJudgedWithWhatTheRulesSet) {
   }
 }
 
+// The recipe has a list for its own layers: what reads it before it is judged ended in an exception
+// of the library.
+TEST(Validate, AListOfOtherLayersIsRefusedByItsNumbers) {
+  const std::string recipes = WEFT_SOURCE_DIR "/recipes";
+  for (const char* layers : {"model.num_layers=40", "model.num_layers=4000"}) {
+    const std::vector<std::string> words{"deepseek_v2_lite", layers};
+    const Config config = words::resolve_words(recipes, words, words::Audience::Run).config;
+    EXPECT_FALSE(judge(config).legal()) << layers;
+    EXPECT_TRUE(any_names(complaints_of([&] { validate(config); }),
+                          {"model.moe_layer_freq has 27 entries", layers + 17}))
+        << layers;
+  }
+  EXPECT_FALSE(complaints({"model.num_moe_experts=4", "model.moe_layer_freq=[]"}).empty());
+}
+
 TEST(Validate, WhatIsRefusedMissingOrOnlyLookedAtIsNotJudged) {
   const auto config = [](const std::string& word) {
     return words::with_words({}, std::vector<std::string>{word});

@@ -12,7 +12,8 @@ bool ModelConfig::is_moe_layer(std::int64_t layer) const {
     const std::int64_t period = moe_layer_freq.front();
     return period > 0 && layer % period == 0;
   }
-  return moe_layer_freq.at(static_cast<std::size_t>(layer)) == 1;
+  // A list that is shorter than the layers is refused by a rule, and rules ask before that.
+  return layer < std::ssize(moe_layer_freq) && moe_layer_freq[static_cast<std::size_t>(layer)] == 1;
 }
 
 std::int64_t ModelConfig::padded_vocab_size() const {
