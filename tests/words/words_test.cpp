@@ -246,6 +246,7 @@ TEST(Words, ValuesAreNullsSwitchesNumbersTextsAndLists) {
   const Config config = config_of({"model.kv_channels=null",
                                    "comm_overlap.overlap_p2p_comm=False",
                                    "optimizer.lr=1e-4",
+                                   "dataset.kind=text",
                                    "dataset.path='a b'",
                                    "runtime.schedule=null",
                                    "checkpoint.load=\"null\"",
