@@ -77,7 +77,10 @@ TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
   EXPECT_TRUE(contains(json["errors"][0]["message"], "did you mean 'model.num_layers'?"));
   const Outcome text = weft("check model.num_layer=3");
   EXPECT_EQ(text.code, 2);
-  EXPECT_TRUE(contains(text.out, "could not parse the arguments: 1 error"));
+  EXPECT_TRUE(contains(text.out, "not legal, 1 error")) << text.out;
+  const Outcome none = weft("check nosuchrecipe");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(contains(none.out, "could not parse the arguments: 1 error")) << none.out;
 }
 
 // As train does: the folder a run starts from decides the model.
