@@ -72,7 +72,7 @@ TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
                            "Does expert-parallel overlap pay here?",
                            "One step in",
                            "Time against memory",
-                           "Your recipe: tp ",
+                           "Your recipe (qwen3_30b_a3b): tp ",
                            "9 of 10 within",
                            "The best safe layout",
                            "GB/s each way between machines",

@@ -46,7 +46,11 @@ PlanModel of_recipe(words::Recipe recipe, const std::string& layout) {
   const std::string& chosen = layout.empty() ? recipe.layout : layout;
   config::Config own = words::config_of(recipe, chosen);
   PlanModel model{.name = recipe.name, .config = {}};
-  if (!chosen.empty() || has_layout(own)) model.own = std::move(own);
+  if (!chosen.empty() || has_layout(own)) model.own.push_back({recipe.name, std::move(own)});
+  for (const words::RecipeLayout& other : recipe.layouts) {
+    if (!layout.empty() || other.name == chosen) continue;
+    model.own.push_back({recipe.full_name(other), words::config_of(recipe, other.name)});
+  }
   model.config = without_layout(std::move(recipe));
   return model;
 }
@@ -84,6 +88,20 @@ std::optional<words::ChosenRecipe> layout_named(const fs::path& folder, const st
   return std::nullopt;
 }
 
+words::Recipe recipe_named(const std::string& word) {
+  const fs::path folder = recipes_folder();
+  std::string name = plan::model_meant(word, recipe_names());
+  if (name.empty()) name = plan::model_meant(word, model_names());
+  if (name.empty()) {
+    throw base::ConfigError(
+        text("unknown model '{}': known are {}; or give the path of a recipe "
+             "or of a Hugging Face config.json or its folder",
+             base::shown(word),
+             fmt::join(model_names(), ", ")));
+  }
+  return words::load_recipe(folder / (name + ".yaml"), folder);
+}
+
 PlanModel from_huggingface(const fs::path& file) {
   checkpoint::ModelShapes shapes = checkpoint::read_model_shapes(file);
   PlanModel model{.name = file.string(), .config = {}};
@@ -106,21 +124,12 @@ PlanModel find_plan_model(const std::string& word) {
   if (const std::optional<words::ChosenRecipe> chosen = layout_named(folder, word)) {
     return of_recipe(words::load_recipe(chosen->file, folder), chosen->layout);
   }
-  return named_model(word);
+  return of_recipe(recipe_named(word), "");
 }
 
 PlanModel named_model(const std::string& word) {
-  const fs::path folder = recipes_folder();
-  std::string name = plan::model_meant(word, recipe_names());
-  if (name.empty()) name = plan::model_meant(word, model_names());
-  if (name.empty()) {
-    throw base::ConfigError(
-        text("unknown model '{}': known are {}; or give the path of a recipe "
-             "or of a Hugging Face config.json or its folder",
-             base::shown(word),
-             fmt::join(model_names(), ", ")));
-  }
-  return of_recipe(words::load_recipe(folder / (name + ".yaml"), folder), "");
+  words::Recipe recipe = recipe_named(word);
+  return {.name = recipe.name, .config = without_layout(std::move(recipe))};
 }
 
 }  // namespace weft::cli

@@ -1,7 +1,6 @@
 // The model that a plan is for, by the name people give it.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +8,17 @@
 
 namespace weft::cli {
 
+// A layout that a recipe has itself.
+struct RecipeRun {
+  std::string name;  // "qwen3_30b_a3b_pretrain_16gpu_h100_bf16"; of the recipe as it is, its own
+  config::Config config;
+};
+
 struct PlanModel {
-  std::string name;                        // of its recipe or file
-  config::Config config;                   // without a layout
-  std::optional<config::Config> own = {};  // with the layout that the recipe has itself
+  std::string name;       // of its recipe or file
+  config::Config config;  // without a layout
+  // The one that was asked for, or the recipe's own first and then the others; empty: it has none.
+  std::vector<RecipeRun> own = {};
   // Of a Hugging Face model:
   std::string length = {};  // why model.seq_length is what it is; empty: the recipe says it
   std::vector<std::string> remarks = {};  // to warn of: what the shapes leave out

@@ -35,6 +35,7 @@ std::string question_words(const PlanOptions& options) {
   if (!search.precision.empty()) add("--precision=" + search.precision);
   if (search.top != usual.top) add(text("--top={}", search.top));
   if (search.is_safe) add("--safe");
+  if (!options.program.empty()) add("--program=" + options.program);
   if (options.imbalance != PlanOptions().imbalance) add("--imbalance=" + options.imbalance);
   return line;
 }

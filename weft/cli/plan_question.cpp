@@ -161,6 +161,28 @@ plan::Hardware hardware_asked(const PlanOptions& options, config::Config config)
   return plan::hardware_of_run(config, hardware, asked_program(options.program));
 }
 
+// Of a recipe's layouts the one for these GPUs, as many of them and this format, first those that
+// train from the beginning; else the recipe's own.
+const RecipeRun& run_for(const std::vector<RecipeRun>& own,
+                         const SearchOptions& search,
+                         const plan::Hardware& hardware,
+                         const std::vector<plan::Number>& numbers) {
+  const auto is_for = [&](const RecipeRun& run) {
+    const auto& gpu = run.config.hardware.gpu;
+    return gpu && config::word(*gpu) == hardware.name &&
+           run.config.runtime.world_size == search.gpus &&
+           std::ranges::find(numbers, plan::number_of(run.config.model)) != numbers.end();
+  };
+  const auto trains = [&](const RecipeRun& run) {
+    return is_for(run) && run.name.find("pretrain") != std::string::npos;
+  };
+  if (is_for(own.front())) return own.front();
+  for (const auto& found : {std::ranges::find_if(own, trains), std::ranges::find_if(own, is_for)}) {
+    if (found != own.end()) return *found;
+  }
+  return own.front();
+}
+
 }  // namespace
 
 std::optional<std::size_t> place_asked(const std::string& explain) {
@@ -194,8 +216,11 @@ Question question_of(const PlanOptions& options) {
   std::vector<plan::Number> numbers =
       numbers_asked(options.search.precision, config.model, hardware);
   set_question(options.search, hardware, numbers.front(), config);
-  std::optional<config::Config> own;
-  if (model.own) own = own_run(*model.own, options, hardware, numbers);
+  std::optional<OwnRun> own;
+  if (!model.own.empty()) {
+    const RecipeRun& run = run_for(model.own, options.search, hardware, numbers);
+    own = OwnRun{.name = run.name, .config = own_run(run.config, options, hardware, numbers)};
+  }
   if (numbers.size() == 1) numbers.clear();
   return {.model = model.name,
           .own = std::move(own),

@@ -13,11 +13,16 @@ namespace weft::cli {
 // Each of them is simulated.
 inline constexpr std::int64_t kMostShown = 1000;
 
+// A run that the recipe is itself, on the hardware of the question.
+struct OwnRun {
+  std::string name;
+  config::Config config;
+};
+
 struct Question {
-  std::string model;  // its name
-  std::optional<config::Config> own =
-      {};                   // the run that the recipe is itself, where it has a layout
-  std::string length = {};  // why sequences are as long as they are; empty: it was said
+  std::string model;               // its name
+  std::optional<OwnRun> own = {};  // where the recipe has a layout
+  std::string length = {};         // why sequences are as long as they are; empty: it was said
   plan::PlanAsk ask;
 };
 

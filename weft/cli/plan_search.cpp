@@ -90,8 +90,15 @@ plan::PlanReport report_of(const PlanOptions& options,
                           .verdicts = std::move(kept.verdicts),
                           .ways = std::move(kept.ways),
                           .next = next_commands(options)};
-  if (question.own) report.own = plan::own_layout(*question.own, space);
-  if (space.hardware().device != config::DeviceKind::Cuda) return report;
+  if (question.own) {
+    report.own = plan::own_layout(question.own->config, space);
+    report.own->name = question.own->name;
+  }
+  // Published runs are of Megatron Bridge on GPUs.
+  if (space.hardware().device != config::DeviceKind::Cuda ||
+      space.hardware().program != plan::Program::MegatronBridge) {
+    return report;
+  }
   if (std::shared_ptr<plan::MeasuredRuns> measured = measured_runs()) {
     report.trust_of = [measured, &space](const config::Config& config) {
       return measured->of(config, space.hardware());

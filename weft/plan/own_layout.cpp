@@ -58,7 +58,8 @@ OwnLayout own_layout(const Config& asked, const LayoutSpace& space) {
 }
 
 std::string to_text(const OwnLayout& own, const Trust& trust, const Price* best) {
-  std::string all = text("Your recipe: {}\n  ", own.layout);
+  const std::string name = own.name.empty() ? "" : text(" ({})", base::shown(own.name));
+  std::string all = text("Your recipe{}: {}\n  ", name, own.layout);
   if (!own.price) return all + text("not possible here: {}\n", own.refusal);
   const Price& price = *own.price;
   const std::string band = band_text(trust);
@@ -77,7 +78,8 @@ std::string to_text(const OwnLayout& own, const Trust& trust, const Price* best)
 }
 
 base::Json to_json(const OwnLayout& own, const Trust& trust, const Price* best) {
-  base::Json json{{"layout", own.layout},
+  base::Json json{{"name", own.name},
+                  {"layout", own.layout},
                   {"keys", layout_keys(own.config)},
                   {"legal", own.refusal.empty()},
                   {"refusal", own.refusal},

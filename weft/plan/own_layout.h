@@ -12,6 +12,7 @@
 namespace weft::plan {
 
 struct OwnLayout {
+  std::string name = {};            // of the recipe, or of its layout
   config::Config config;            // as the rules leave it
   std::string layout;               // "tp 2, pp 8, vpp 4, cp 1, ep 32, etp 1, mbs 1, alltoall"
   std::string refusal = {};         // the first rule that refuses it here; empty: it is legal
@@ -22,7 +23,8 @@ struct OwnLayout {
 // question; it is priced as `weft plan --simulate` prices it.
 OwnLayout own_layout(const config::Config& asked, const LayoutSpace& space);
 
-// "Your recipe: 18966 ms, 255.8 TFLOP/s/GPU (±7 %, ...); the best below: ..., 1.70 times as fast".
+// "Your recipe (qwen3_235b_a22b): tp 2, ...
+// 18966 ms, 255.8 TFLOP/s/GPU (±7 %, ...); the best below: ..., 1.70 times as fast".
 // `best`: nullptr where nothing fits.
 std::string to_text(const OwnLayout& own, const Trust& trust, const Price* best);
 base::Json to_json(const OwnLayout& own, const Trust& trust, const Price* best);

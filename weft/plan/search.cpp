@@ -295,8 +295,9 @@ std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
     if (outcomes[i].wants_room && least[i] < limit) order.push_back(i);
   }
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return least[i]; });
-  // Where something fits, all that could beat it; else the fastest that fit at all.
-  const std::size_t at_once = best == 0 ? kOffloadShapes : order.size();
+  // Where something fits, the fastest that could beat it; else the fastest that fit at all.
+  if (best > 0) order.resize(std::min(order.size(), kOffloadShapes));
+  const std::size_t at_once = kOffloadShapes;
   const auto try_all = [&](std::size_t most_state) {
     for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
          from += at_once) {

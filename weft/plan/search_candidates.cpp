@@ -8,6 +8,10 @@ namespace {
 
 // The formula is nearer to the simulated price than this (docs/plan.md).
 constexpr double kNear = 1.15;
+// So many of the fastest shapes are simulated in all modes that are near; of those after them,
+// which would have to gain more to be listed, the modes that are nearer.
+constexpr std::size_t kThorough = 24;
+constexpr double kNearer = 1.05;
 constexpr std::size_t kOfEach = 12;      // orders, and whole layers
 constexpr std::size_t kOffloading = 12;  // shapes
 
@@ -16,6 +20,28 @@ bool is_safe_without_graphs(PricedLayout layout) {
   layout.choice.graphs = Graphs::None;
   layout.price.memory.graphs = 0;
   return is_safe(layout);
+}
+
+// Whether two layouts are one but for their flex dispatcher, and cost the same.
+bool are_twins(const PricedLayout& one, const PricedLayout& other) {
+  LayoutChoice same = other.choice;
+  same.carrier = one.choice.carrier;
+  return same == one.choice && one.choice.carrier != Carrier::AllToAll &&
+         other.choice.carrier != Carrier::AllToAll && one.price.step_ms == other.price.step_ms &&
+         one.price.memory.total() == other.price.memory.total();
+}
+
+// Sorted, fastest first. Of twins the first is enough, but for those of the fastest: a rule may
+// refuse one of them.
+void drop_twins(std::vector<PricedLayout>& sorted) {
+  std::vector<PricedLayout> kept;
+  for (PricedLayout& layout : sorted) {
+    const bool is_twin = std::ranges::any_of(kept, [&](const PricedLayout& other) {
+      return are_twins(other, layout) && !are_twins(kept.front(), layout);
+    });
+    if (!is_twin) kept.push_back(std::move(layout));
+  }
+  sorted = std::move(kept);
 }
 
 }  // namespace
@@ -62,6 +88,7 @@ void SearchCandidates::add_shape(const std::vector<PricedLayout>& layouts,
     if (layout) near.push_back(*layout);
   }
   std::ranges::sort(near, is_faster);
+  drop_twins(near);
   near_.push_back(std::move(near));
   std::ranges::move(front_of(layouts), std::back_inserter(fronts_));
 }
@@ -96,7 +123,10 @@ std::vector<PricedLayout> SearchCandidates::take(std::size_t shapes) {
   std::ranges::sort(near_, is_faster, first);
   std::ranges::sort(offloads_, is_faster, first);
   for (std::size_t i = 0; i < std::min(shapes, near_.size()); ++i) {
-    for (const PricedLayout& layout : near_[i]) add(layout);
+    const double most = kNearer * near_[i].front().price.step_ms;
+    for (const PricedLayout& layout : near_[i]) {
+      if (i < kThorough || layout.price.step_ms <= most) add(layout);
+    }
   }
   for (std::size_t i = 0; i < std::min(kOffloading, offloads_.size()); ++i) {
     for (const PricedLayout& layout : offloads_[i]) add(layout);
