@@ -120,10 +120,11 @@ std::string legend(const PlanReport& report, const LayoutSpace& space) {
     lines += wrapped(
         "(±a %, 9 of 10 within b %): how far the model is off in the published runs that are most "
         "like the layout and that no number was fitted on: class of model, GPU, format, "
-        "dispatcher, "
-        "order. 'No published run has' names modes that no measurement on GPUs of this generation "
-        "holds: their prices may be off by more.",
+        "dispatcher, order. 'No published run has' names modes that no measurement on GPUs of this "
+        "generation holds: their prices may be off by more.",
         0);
+  } else if (hardware.program == Program::Weft) {
+    lines += wrapped("No errors are told: published runs are of Megatron Bridge, not of Weft.", 0);
   }
   lines +=
       wrapped(text("=: a tie with the place above it (up to {:g} %), which no price tells "
