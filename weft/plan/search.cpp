@@ -273,6 +273,14 @@ std::vector<ShapeOutcome> price_shapes(const LayoutSpace& space,
   return outcomes;
 }
 
+// Whether what no activation can make room for fits: where only activations go to the host, a shape
+// without it is not tried.
+bool has_room_for_state(const ShapeOutcome& outcome) {
+  if (!outcome.smallest) return true;
+  const MemoryPrice& memory = outcome.smallest->price.memory;
+  return memory.weights + memory.gradients + memory.optimizer + memory.reserved <= memory.capacity;
+}
+
 // Layouts of every shape with something on the host, of those shapes that could be among the best.
 // The optimizer's state goes there only where nothing fits otherwise: its price is that of Weft's
 // own AdamW, and published runs of another program took several times as long.
@@ -283,21 +291,23 @@ std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
                                                        const SearchWatch& watch) {
   std::vector<std::vector<PricedLayout>> found;
   if (!space.may_offload()) return found;
-  std::vector<double> least(shapes.size());
-  for_each_watched("bounds", std::ssize(shapes), 64, threads, watch, [&](std::size_t i) {
-    if (outcomes[i].wants_room) least[i] = least_step_ms(space, shapes[i]);
-  });
   const double best = best_of(outcomes);
+  const auto is_tried = [&](std::size_t i) {
+    return outcomes[i].wants_room && (best == 0 || has_room_for_state(outcomes[i]));
+  };
+  std::vector<double> least(shapes.size());
+  for_each_watched("bounds", std::ssize(shapes), kAtOnce, threads, watch, [&](std::size_t i) {
+    if (is_tried(i)) least[i] = least_step_ms(space, shapes[i]);
+  });
   const double limit =
       best == 0 ? std::numeric_limits<double>::infinity() : kWorthOffloading * best;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (outcomes[i].wants_room && least[i] < limit) order.push_back(i);
+    if (is_tried(i) && least[i] < limit) order.push_back(i);
   }
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return least[i]; });
-  // Where something fits, the fastest that could beat it; else the fastest that fit at all.
-  if (best > 0) order.resize(std::min(order.size(), kOffloadShapes));
-  const std::size_t at_once = kOffloadShapes;
+  // Where something fits, all that could beat it; else the fastest that fit at all.
+  const std::size_t at_once = best == 0 ? kOffloadShapes : order.size();
   const auto try_all = [&](std::size_t most_state) {
     for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
          from += at_once) {
