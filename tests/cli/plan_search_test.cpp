@@ -223,7 +223,7 @@ TEST(PlanSearch, WrongQuestionsAreRefused) {
                             "plan deepseek_v3",
                             "plan deepseek_v3 --gpus=0 --gpu=h100",
                             "plan deepseek_v3 --gpus=1000001 --gpu=h100",
-                            "plan deepseek_v3 --gpus=8",
+                            "plan tiny --gpus=8",
                             "plan tiny --gpus=8 --gpu=h100 --seq=0",
                             "plan tiny --gpus=8 --gpu=h100 --precision=mxfp8",
                             "plan tiny --gpus=8 --gpu=h100 world=4",
