@@ -85,7 +85,7 @@ TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
 
 // As train does: the folder a run starts from decides the model.
 TEST(CheckCommand, TheModelIsThatOfTheFolderTheRunStartsFrom) {
-  const std::string start = "tiny checkpoint.pretrained_checkpoint=";
+  const std::string start = "tiny dataset.kind=mock checkpoint.pretrained_checkpoint=";
   const std::string folder = WEFT_SOURCE_DIR "/tests/golden/deepseek_v3_tiny ";
   EXPECT_EQ(check(start + folder, 0)["config"]["model"]["num_moe_experts"], 16);
   EXPECT_TRUE(has_id(check(start + folder + "world=2 pp=2 ep=1", 2)["errors"], "B8"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/base/json.h"
+#include "weft/base/overwrite.h"
 #include "weft/plan/measured_hardware.h"
 
 namespace weft::cli {

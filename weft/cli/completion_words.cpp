@@ -73,13 +73,16 @@ Table choices() {
   for (const std::string& name : words::kebab_flag_names()) {
     const auto flag = words::find_kebab_flag(name);
     const bool open = !flag || flag->field == nullptr || name.starts_with("--no-");
-    if (!open) all.push_back({name, words_of(*flag->field)});
+    if (open) continue;
+    // weft plan takes --gpu too, and prices only what it has numbers of.
+    const bool is_gpu = name == "--gpu";
+    all.push_back(
+        {name, is_gpu ? plan::known_hardware(hardware_folder()) : words_of(*flag->field)});
   }
   for (const words::HarnessFlag& flag : words::harness_flags()) {
     std::vector<std::string> words;
     if (!flag.words.empty()) words = base::split(flag.words, ' ');
     if (flag.takes == words::Takes::Switch) words = {"true", "false"};
-    // weft plan takes the flag too, and prices only what it has numbers of.
     if (flag.name == "gpu") words = plan::known_hardware(hardware_folder());
     if (flag.name == "moe_flex_dispatcher_backend") words = {"deepep", "hybridep", "None"};
     all.push_back({text("--{}", flag.name), words});
