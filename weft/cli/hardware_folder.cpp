@@ -48,17 +48,20 @@ plan::Hardware chosen_hardware(const std::string& named, const config::Config& c
   if (config.hardware.gpu) {
     return plan::find_hardware(folder, std::string(config::word(*config.hardware.gpu)));
   }
-  if (!config.hardware.device_name.empty()) {
-    if (auto found = hardware_of_card(config.hardware.device_name)) return *found;
+  const std::string& card = config.hardware.device_name;
+  if (!card.empty()) {
+    if (std::optional<plan::Hardware> found = hardware_of_card(card)) return *found;
   }
   std::string why = "no GPU is named";
-  if (config.runtime.device == config::DeviceKind::Cuda) {
+  if (!card.empty()) {
+    why = base::text("no hardware file is of hardware.device_name = {}", base::shown(card));
+  } else if (config.runtime.device == config::DeviceKind::Cuda) {
     const kernels::GpuReport report = kernels::gpu_report();
     if (!report.gpus.empty()) {
-      const std::string card = report.gpus.front().name;
-      if (std::optional<plan::Hardware> found = hardware_of_card(card)) return *found;
+      const std::string here = report.gpus.front().name;
+      if (std::optional<plan::Hardware> found = hardware_of_card(here)) return *found;
       why = base::text("no GPU is named, and no hardware file is of this machine's {}",
-                       base::shown(card));
+                       base::shown(here));
     } else {
       why = "runtime.device = cuda, no GPU is named, and this machine shows none";
     }

@@ -155,7 +155,9 @@ config::Config own_run(const config::Config& recipe,
 plan::Hardware hardware_asked(const PlanOptions& options, config::Config config) {
   config::Config here = config;
   here.hardware.gpu.reset();  // it is said with --gpu
-  here.runtime.device = config::DeviceKind::Cuda;
+  // One GPU may be this machine's; several are of a kind that is named.
+  here.runtime.device =
+      options.search.gpus == 1 ? config::DeviceKind::Cuda : config::DeviceKind::Cpu;
   const plan::Hardware hardware = chosen_hardware(options.gpu, here);
   if (options.search.gpus > 1) config.runtime.backend = config::CommBackend::Nccl;
   return plan::hardware_of_run(config, hardware, asked_program(options.program));
