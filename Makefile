@@ -5,6 +5,7 @@
 # make soak   long runs: every file compiled alone, fuzzers, races, every recipe, the first two commands on a bare Debian
 # make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
+# make help   this list, as make alone prints it
 # make format, make clean
 
 SHELL := /bin/bash
@@ -12,8 +13,11 @@ weft := build/release/bin/weft
 # One rank a core, as far as the demo's batch divides.
 ranks := $(shell n=$$(nproc); if [ $$n -ge 4 ]; then echo 4; elif [ $$n -ge 2 ]; then echo 2; else echo 1; fi)
 
-.PHONY: demo test asan tsan debug dev bench soak setup install package format clean
-.DEFAULT_GOAL := demo
+.PHONY: help demo test asan tsan debug dev bench soak setup install package format clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# //p; /^$$/q' Makefile
 
 setup:
 	@tools/setup.sh
