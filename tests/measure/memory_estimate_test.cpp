@@ -14,6 +14,8 @@ using config::Config;
 
 // `weft check` believes an estimate of less than 85 % of the room.
 constexpr double kWithin = 0.1;
+// It judges by a close one, and says so where less than this stays free.
+constexpr double kCloselyWithin = 0.02;
 
 plan::Hardware h100() {
   return plan::find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
@@ -58,6 +60,11 @@ TEST(MemoryEstimate, IsNearADryStep) {
       ASSERT_EQ(estimate.stages.size(), counted.stages.size());
       EXPECT_NEAR(peak(estimate) / peak(counted), 1, kWithin) << pp << " " << merges;
       EXPECT_EQ(estimate.stages.back().rank, counted.stages.back().rank);
+      const MemoryForecast closely = estimate_closely(config, h100());
+      EXPECT_NEAR(peak(closely) / peak(counted), 1, kCloselyWithin) << pp << " " << merges;
+      const MemoryForecast largest = count_largest(config, h100());
+      EXPECT_EQ(largest.peak_bytes(), counted.peak_bytes()) << "counted, of the rank that decides";
+      EXPECT_EQ(largest.largest_stage(), counted.largest_stage());
       EXPECT_GT(estimate.step_seconds, 0);
     }
   }
