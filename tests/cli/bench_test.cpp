@@ -257,11 +257,11 @@ TEST(BenchSchedule, SaysWhatDecidingCosts) {
   }
 }
 
-TEST(BenchCheck, JudgesEveryRecipe) {
-  const Outcome outcome = weft("bench check --json");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
+TEST(BenchCheck, JudgesRecipesWithinABar) {
+  const Outcome outcome = weft("bench check --each=25 --json");
   const Json json = Json::parse(outcome.out);
-  EXPECT_GT(json["recipes"], 100);
+  EXPECT_EQ(outcome.code, json["met"] ? 0 : 1) << outcome.err;
+  EXPECT_GE(json["recipes"], 8);
   for (const char* key : {"mean_ms", "slowest_ms", "large_schedule_ms"}) {
     EXPECT_GT(json[key], 0.0) << key;
   }

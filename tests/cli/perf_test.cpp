@@ -201,7 +201,7 @@ TEST_F(Perf, AnImpossibleFolderIsRefusedBeforeAnythingElseIsSaid) {
 }
 
 TEST_F(Perf, OverlapLinesGiveTheReasonsThatCheckGives) {
-  const Outcome outcome = weft(kTiny + "--max_steps 1" + out());
+  const Outcome outcome = weft(kTiny + "--verbose --max_steps 1" + out());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "pipeline exchange: off (C12: ")) << outcome.err;
 }

@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 struct CheckBenchOptions {
   Format format = Format::Text;
+  std::size_t each = 1;  // of the recipes
 };
 
 // The slowest shipped recipe is judged within this much CPU time of the program, the question
@@ -71,7 +72,10 @@ int run_check_bench(const CheckBenchOptions& options) {
   const std::vector<std::string> names = all_names();
   std::string slowest;
   double most = 0, sum = 0;
-  for (const std::string& name : names) {
+  std::size_t judged = 0;
+  for (std::size_t i = 0; i < names.size(); i += options.each) {
+    const std::string& name = names[i];
+    ++judged;
     const double taken = check_milliseconds(name);
     sum += taken;
     if (taken > most) slowest = name;
@@ -79,13 +83,14 @@ int run_check_bench(const CheckBenchOptions& options) {
     if (stop.load()) return stopped_bench(options.format);
   }
   const double large = large_milliseconds();
-  const double mean = sum / static_cast<double>(names.size());
+  const double mean = sum / static_cast<double>(judged);
   if (options.format == Format::Json) {
-    print_json({{"recipes", names.size()},
+    print_json({{"recipes", judged},
                 {"mean_ms", mean},
                 {"slowest_ms", most},
                 {"slowest", slowest},
                 {"most_ms", 1e3 * kMostSeconds},
+                {"met", most <= 1e3 * kMostSeconds},
                 {"large_schedule_ms", large}});
     return most <= 1e3 * kMostSeconds ? kGood : kFailed;
   }
@@ -95,7 +100,7 @@ int run_check_bench(const CheckBenchOptions& options) {
       "1024 ranks (pp 16, vpp 2, ep 64), 64 layers, 64 micro-batches, judged and every schedule "
       "verified\n                      {:8.0f} ms\n",
       mean,
-      names.size(),
+      judged,
       slowest,
       most,
       1e3 * kMostSeconds,
@@ -111,6 +116,9 @@ void add_bench_check(CLI::App& bench, Action& chosen) {
       "what judging costs: every recipe, and a 1024-rank layout with its schedules");
   auto options = std::make_shared<CheckBenchOptions>();
   add_format(*command, options->format);
+  command->add_option("--each", options->each, "judge every so many of the recipes (default: 1)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   command->footer("Example: weft bench check --json");
   on_chosen(*command, chosen, std::move(options), run_check_bench);
 }
