@@ -101,6 +101,16 @@ TEST_F(Places, TheFolderThatARunStartsFromIsNoPlaceToSave) {
   EXPECT_NE(said.front().find("--overwrite"), std::string::npos) << said.front();
 }
 
+TEST_F(Places, APathThatLeadsNowhereIsNotReadAsMockTokens) {
+  config::Config config = small_config();
+  config.dataset.kind = config::DataKind::Mock;
+  config.dataset.path = (dir_ / "none.txt").string();
+  const rules::JudgedConfig run = judged(config);
+  const std::vector<std::string> said = complaints_of([&] { prepare(run); });
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said.front().find("neither a file or folder of text"), std::string::npos);
+}
+
 TEST_F(Places, BytesAreNoTokensOfAModelWithAVocabularyOfItsOwn) {
   const auto said = [&](const fs::path& folder) {
     config::Config config;

@@ -1,6 +1,7 @@
 #include "weft/train/preparation.h"
 
 #include <exception>
+#include <filesystem>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
@@ -67,6 +68,20 @@ void require_held_out(const data::Dataset& dataset, const config::Config& config
                  config.dataset.blend.empty() ? "" : " in each data set of dataset.blend"));
 }
 
+// Mock tokens in place of data that are named: nothing is at the path, so that no kind was found.
+void require_found_data(const config::Config& config) {
+  const std::string& path = config.dataset.path;
+  if (config.dataset.kind != config::DataKind::Mock || path.empty()) return;
+  std::error_code ignored;  // a file that says mock and names data means mock
+  if (std::filesystem::exists(path, ignored)) return;
+  if (std::filesystem::exists(path + ".idx", ignored)) return;
+  throw base::ConfigError(
+      base::text("dataset.path='{}' is neither a file or folder of text nor the path of .bin and "
+                 ".idx: mend the "
+                 "path, or say what is there with dataset.kind=text or dataset.kind=indexed",
+                 base::shown(path)));
+}
+
 // A byte is the token of that number for a model of 256 tokens alone, and for none that comes with
 // a tokenizer.
 void require_own_tokens(const config::Config& config, const std::optional<Resumption>& resumed) {
@@ -88,6 +103,7 @@ void require_own_tokens(const config::Config& config, const std::optional<Resump
 Preparation prepare(const config::Config& config) {
   Preparation ready;
   Complaints complaints;
+  complaints.look([&] { require_found_data(config); });
   complaints.look([&] {
     ready.dataset = data::open_dataset(config.dataset,
                                        config.model.seq_length,

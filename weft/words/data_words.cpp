@@ -141,12 +141,7 @@ class Settling {
                "dataset.kind=text to train on its bytes",
                shown(path)));
     }
-    if (fs::exists(path, ignored)) return take(DataKind::Text, path);
-    if (data_.kind != DataKind::Mock) return;
-    complain(
-        text("'{}' is neither a file or folder of text nor the path of .bin and .idx: mend the "
-             "path, or say what is there with dataset.kind=text or dataset.kind=indexed",
-             shown(path)));
+    if (fs::exists(path, ignored)) take(DataKind::Text, path);
   }
 
   void take(DataKind kind, const std::string& path) {

@@ -20,7 +20,7 @@ struct DataMeant {
 // were named before: dataset.path, dataset.blend and dataset.blend_per_split give way to each
 // other. Where they name data and no dataset.kind, the kind is found from the path: the path of
 // .bin and .idx is indexed, a file or folder is text. Nothing is found where the path leads nowhere
-// on this machine: the kind named before holds, and where that is mock there is a complaint.
+// on this machine: the kind named before holds, and where that is mock train::prepare() complains.
 DataMeant settle_data(std::span<const std::string> keys, config::Config& config);
 
 }  // namespace weft::words

@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/config/field.h"
 #include "weft/config/other_names.h"
 #include "weft/words/data_words.h"
 #include "weft/words/harness_effects.h"
@@ -233,7 +234,11 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
   append(resolution.automatic, ledger.take_automatic());
   resolution.config = ledger.config();
   resolution.set_keys = ledger.set_keys();
-  take(settle_data(keys_of(resolution.set_keys), resolution.config), resolution, complaints);
+  DataMeant data = settle_data(keys_of(resolution.set_keys), resolution.config);
+  for (const Finding& unread : data.warnings) {
+    find_field(unread.key)->copy(Config(), resolution.config);
+  }
+  take(std::move(data), resolution, complaints);
   if (!unreadable.empty()) throw base::ConfigError(std::move(complaints));
   resolution.complaints = std::move(complaints);
   resolution.refused_keys = ledger.take_refused_keys();
