@@ -31,12 +31,25 @@ bool any_says(const std::vector<std::string>& all, std::string_view part) {
   });
 }
 
+// The biases of routers, which published weights hold and which are no parameters.
+std::int64_t router_biases(const config::ModelConfig& model) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < model.num_layers; ++i) {
+    count += derive::layer_parameters(model, i).untrained;
+  }
+  return count;
+}
+std::int64_t mtp_router_biases(const config::ModelConfig& model) {
+  return model.mtp_num_layers.value_or(0) * derive::mtp_layer_parameters(model).untrained;
+}
+
 TEST(ModelShapes, HaveTheParametersThatArePublished) {
   for (const PublishedConfig& config : kPublishedConfigs) {
     const ModelShapes shapes = parse_model_shapes(config.json, config.name);
     const derive::ParameterCount count = derive::parameters_of(shapes.model);
-    EXPECT_EQ(count.total - count.mtp, config.parameters) << config.name;
-    EXPECT_EQ(count.mtp, config.mtp) << config.name;
+    EXPECT_EQ(count.total - count.mtp + router_biases(shapes.model), config.parameters)
+        << config.name;
+    EXPECT_EQ(count.mtp + mtp_router_biases(shapes.model), config.mtp) << config.name;
     EXPECT_FALSE(any_says(shapes.remarks, "not known here"))
         << config.name << ": " << fmt::format("{}", fmt::join(shapes.remarks, "; "));
   }
@@ -45,7 +58,8 @@ TEST(ModelShapes, HaveTheParametersThatArePublished) {
 TEST(ModelShapes, HaveTheElementsOfTheWeights) {
   for (const SmallConfig& config : kSmallConfigs) {
     const ModelShapes shapes = parse_model_shapes(config.json, config.name);
-    EXPECT_EQ(derive::parameters_of(shapes.model).total, config.elements) << config.name;
+    const std::int64_t biases = router_biases(shapes.model) + mtp_router_biases(shapes.model);
+    EXPECT_EQ(derive::parameters_of(shapes.model).total + biases, config.elements) << config.name;
   }
 }
 
