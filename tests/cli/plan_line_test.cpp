@@ -21,7 +21,8 @@ TEST(PlanLine, ALineOfTheHarnessIsAQuestionWithItsGpusAndItsBatch) {
   ASSERT_TRUE(question && question->model);
   EXPECT_EQ(question->model->name, "qwen3_30b_a3b");
   EXPECT_EQ(question->model->config.model.expert_model_parallel_size, 1);
-  EXPECT_EQ(question->model->own->model.expert_model_parallel_size, 16);
+  ASSERT_EQ(question->model->own.size(), 1u);
+  EXPECT_EQ(question->model->own[0].config.model.expert_model_parallel_size, 16);
   EXPECT_EQ(question->search.gpus, 16);
   EXPECT_EQ(question->search.batch, 1024);
   EXPECT_EQ(question->search.precision, "bf16");

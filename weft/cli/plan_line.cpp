@@ -66,7 +66,7 @@ std::optional<PlanOptions> question_of_line(const PlanOptions& options) {
   const config::Config& config = run.config;
   PlanOptions question = options;
   question.model = line_model(run);
-  if (rules::judge(config).legal()) question.model->own = config;
+  if (rules::judge(config).legal()) question.model->own = {{.name = run.recipe, .config = config}};
   SearchOptions& search = question.search;
   if (search.gpus == 0) search.gpus = config.runtime.world_size.value_or(0);
   if (search.batch == 0) search.batch = config.train.global_batch_size;
