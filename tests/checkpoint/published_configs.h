@@ -1,6 +1,5 @@
 // What the config.json of published models says of their shapes, with the parameters that their
-// makers name: without the routers' biases, which are buffers, and without layers of multi-token
-// prediction.
+// makers name (layers of multi-token prediction left out).
 #pragma once
 
 #include <array>
@@ -89,8 +88,8 @@ inline constexpr std::array kPublishedConfigs = std::to_array<PublishedConfig>({
          "n_group": 1, "topk_group": 1, "num_experts_per_tok": 8, "norm_topk_prob": true,
          "routed_scaling_factor": 2.5, "num_nextn_predict_layers": 1, "rms_norm_eps": 1e-05,
          "rope_theta": 1000000, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"})",
-     352797814784,
-     3988069632},
+     352797829024,
+     3988069792},
     {"GLM-4.5-Air",
      R"({"model_type": "glm4_moe", "attention_bias": true, "use_qk_norm": false,
          "hidden_size": 4096, "intermediate_size": 10944, "moe_intermediate_size": 1408,
@@ -100,8 +99,8 @@ inline constexpr std::array kPublishedConfigs = std::to_array<PublishedConfig>({
          "n_group": 1, "topk_group": 1, "num_experts_per_tok": 8, "norm_topk_prob": true,
          "routed_scaling_factor": 1.0, "num_nextn_predict_layers": 1, "rms_norm_eps": 1e-05,
          "rope_theta": 1000000, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"})",
-     106852245504,
-     2375059456},
+     106852251264,
+     2375059584},
     {"DeepSeek-V3",
      R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
          "moe_intermediate_size": 2048, "num_hidden_layers": 61, "num_attention_heads": 128,
@@ -117,8 +116,8 @@ inline constexpr std::array kPublishedConfigs = std::to_array<PublishedConfig>({
          "quantization_config": {"activation_scheme": "dynamic", "fmt": "e4m3",
            "quant_method": "fp8", "weight_block_size": [128, 128]},
          "torch_dtype": "bfloat16"})",
-     671026404352,
-     11610067968},
+     671026419200,
+     11610068224},
     {"Qwen3-Next-80B-A3B",
      R"({"model_type": "qwen3_next", "hidden_size": 2048, "intermediate_size": 5120,
          "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,

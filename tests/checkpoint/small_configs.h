@@ -1,5 +1,5 @@
 // config.json of small models, as Transformers 5.17 writes them, each with the elements of its
-// model.safetensors (routers' biases, and an embedding and a head that are repeated, left out).
+// model.safetensors (an embedding and a head that are repeated in it left out).
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ inline constexpr std::array kSmallConfigs = std::to_array<SmallConfig>({
        "torch_dtype":"float32",
        "use_qk_norm":true,
        "vocab_size":192})",
-     93696},
+     93708},
     {"glm4_moe_tiny",
      R"({"architectures":["Glm4MoeForCausalLM"],
        "attention_bias":true,
@@ -75,7 +75,7 @@ inline constexpr std::array kSmallConfigs = std::to_array<SmallConfig>({
        "torch_dtype":"float32",
        "use_qk_norm":true,
        "vocab_size":256})",
-     145312},
+     145328},
     {"gpt_oss_tiny",
      R"({"architectures":["GptOssForCausalLM"],
        "attention_bias":true,
@@ -130,7 +130,7 @@ inline constexpr std::array kSmallConfigs = std::to_array<SmallConfig>({
        "router_jitter_noise":0.0,
        "tie_word_embeddings":false,
        "vocab_size":192})",
-     124416},
+     124432},
     {"qwen35_moe_tiny",
      R"({"architectures":["Qwen3_5MoeForCausalLM"],
        "attention_bias":false,
@@ -273,7 +273,7 @@ inline constexpr std::array kSmallConfigs = std::to_array<SmallConfig>({
        "torch_dtype":"float32",
        "v_head_dim":16,
        "vocab_size":192})",
-     159544},
+     159568},
     {"deepseek_v3_mtp",
      R"({"architectures":["DeepseekV3ForCausalLM"],
        "attention_bias":false,
@@ -316,7 +316,7 @@ inline constexpr std::array kSmallConfigs = std::to_array<SmallConfig>({
        "torch_dtype":"float32",
        "v_head_dim":16,
        "vocab_size":192})",
-     142840},
+     142856},
 });
 
 }  // namespace weft::checkpoint

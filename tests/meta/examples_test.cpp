@@ -7,18 +7,23 @@
 
 #include "tests/meta/page_support.h"
 #include "tests/meta/shell_support.h"
+#include "weft/base/file.h"
 #include "weft/base/text.h"
 
 namespace weft::meta {
 namespace examples_test {
 
 const std::set<std::string> kCommands{"train", "check", "plan", "memory", "report", "perf"};
+// Commands of the same blocks that make what those read.
+const std::set<std::string> kBefore{"data", "schedule"};
 
-// A search for a layout takes seconds on many GPUs, and a table of published runs is held by the
-// plan page's own test. `make soak` runs these too.
+// Searches, orders and traces of large runs take seconds; the plan page's own test holds tables of
+// published runs. `make soak` runs these too.
 bool takes_long(const std::string& words) {
-  return words.find("--validate") != std::string::npos ||
-         (words.starts_with("plan ") && words.find("--simulate") == std::string::npos);
+  const bool simulates = words.find("--simulate") != std::string::npos;
+  return (words.starts_with("plan ") && !simulates) ||
+         words.find("--trace=") != std::string::npos ||
+         words.find(" --schedule") != std::string::npos;
 }
 
 // The same command on a run of few steps.
@@ -28,10 +33,18 @@ std::string shortened(const std::string& words) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool steps = i > 0 && all[i - 1] == "--max_steps";
     const bool first_timed = i > 0 && all[i - 1] == "--eval_time_start_step";
-    line += (i > 0 ? " '" : "'") + (steps ? "6" : first_timed ? "4" : all[i]) + "'";
+    line += (i > 0 ? " '" : "'") + (steps ? "4" : first_timed ? "2" : all[i]) + "'";
   }
   if (words.starts_with("train ")) line += " train.train_iters=2";
   return line;
+}
+
+// Blocks to paste, and spans that start the built program.
+std::vector<std::string> commands_to_paste(Page page) {
+  std::erase_if(page.spans, [](const std::string& span) {
+    return !span.starts_with("build/release/bin/weft ");
+  });
+  return page.commands();
 }
 
 // Pages and help texts in which a command may read what an earlier one wrote.
@@ -43,7 +56,9 @@ std::vector<Page> pages_with_examples() {
          lines_of(shell("'" WEFT_BINARY "' " + command + " --help").said)) {
       const std::size_t at = line.find("weft ");
       const bool example = line.starts_with("Example") || line.starts_with("         weft ");
-      if (example && at != std::string::npos) help.spans.push_back(line.substr(at));
+      if (example && at != std::string::npos) {
+        help.spans.push_back("build/release/bin/" + line.substr(at));
+      }
     }
     EXPECT_FALSE(help.spans.empty()) << command << " --help shows no example";
     pages.push_back(help);
@@ -51,10 +66,34 @@ std::vector<Page> pages_with_examples() {
   return pages;
 }
 
+// What a reader of the pages has: a model's folder, token ids and a text.
+void lay_out(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  fs::remove_all(folder);
+  fs::create_directories(folder / "corpus");
+  for (const char* shared : {"docs", "recipes", "tests", "hardware"}) {
+    fs::create_directory_symlink(fs::path(WEFT_SOURCE_DIR) / shared, folder / shared);
+  }
+  fs::copy(fs::path(WEFT_SOURCE_DIR) / "tests/golden/qwen3_moe_tiny", folder / "HF");
+  fs::copy_file(fs::path(WEFT_SOURCE_DIR) / "recipes/corpus.txt", folder / "corpus/de.txt");
+  std::string ids;
+  for (int line = 0; line < 64; ++line) {
+    ids += "{\"tokens\": [";
+    for (int i = 0; i < 128; ++i)
+      ids += std::to_string((line + i) % 256) + (i < 127 ? "," : "]}\n");
+  }
+  for (const char* name : {"ids.jsonl", "corpus.jsonl"}) base::write_whole(folder / name, ids);
+  std::string npy(
+      "\x93NUMPY\x01\x00\x76\x00{'descr': '<u2', 'fortran_order': False, 'shape': (4,)}",
+      65);
+  npy.resize(127, ' ');
+  base::write_whole(folder / "more.npy", npy + "\n" + std::string("\1\0\2\0\3\0\4\0", 8));
+}
+
 // Empty: a span that names a command but is not one to paste.
 std::string words_to_run(const std::string& command) {
   const std::vector<std::string> words = weft_words(command);
-  if (words.size() < 2 || !kCommands.contains(words[0])) return {};
+  if (words.size() < 2 || !(kCommands.contains(words[0]) || kBefore.contains(words[0]))) return {};
   std::string line;
   for (const std::string& word : words) {
     if (leaves_open(word)) return {};
@@ -65,7 +104,11 @@ std::string words_to_run(const std::string& command) {
 
 // Training that needs a card or a part that is not built is refused with these words.
 bool lacks_machine(const std::string& said) {
-  for (const char* reason : {"does not run in this build", "GPU"}) {
+  for (const char* reason : {"does not run in this build",
+                             "libweft_",
+                             "NVIDIA driver",
+                             "no launcher started",
+                             "of host memory"}) {
     if (said.find(reason) != std::string::npos) return true;
   }
   return false;
@@ -78,22 +121,20 @@ TEST(Examples, EveryCommandLineOfThePagesRuns) {
   std::set<std::string> done;
   int ran = 0;
   for (const Page& page : pages_with_examples()) {
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-    for (const char* shared : {"docs", "recipes", "tests", "hardware"}) {
-      fs::create_directory_symlink(fs::path(WEFT_SOURCE_DIR) / shared, folder / shared);
-    }
-    for (const std::string& command : page.commands()) {
+    lay_out(folder);
+    for (const std::string& command : commands_to_paste(page)) {
       const std::string words = words_to_run(command);
       if (words.empty() || (!all && takes_long(words)) || !done.insert(page.path + words).second) {
         continue;
       }
       const Ran outcome =
-          shell("cd '" + folder.string() + "' && '" WEFT_BINARY "' " + shortened(words));
+          shell("cd '" + folder.string() + "' && CUDA_VISIBLE_DEVICES=-1 '" WEFT_BINARY "' " +
+                shortened(words));
       ++ran;
       // A verdict (illegal, too large) is an answer; a word that is not taken is none.
       const bool judged = outcome.said.find("not legal") != std::string::npos ||
-                          outcome.said.find("does not fit") != std::string::npos;
+                          outcome.said.find("does not fit") != std::string::npos ||
+                          (outcome.code == 1 && words.find("--against") != std::string::npos);
       EXPECT_TRUE(outcome.code == 0 || judged ||
                   (words.starts_with("train ") && lacks_machine(outcome.said)))
           << page.path << ": weft " << words << "\nexit " << outcome.code << "\n"
