@@ -26,9 +26,9 @@ constexpr double kTrifle = 0.02;
 constexpr double kFarBelow = 0.85;
 // What makes a run fit by an estimate leaves this share of the room.
 constexpr double kEstimateError = 0.02;
-// Layers times micro-batches of a dry step that takes less than a fifth of a second, and of one
+// Layers times micro-batches of a dry step that takes some tenths of a second, and of one
 // that is taken for every saving.
-constexpr std::int64_t kFewLayers = 256, kVeryFewLayers = 16;
+constexpr std::int64_t kFewLayers = 96, kVeryFewLayers = 16;
 
 // Those that free more than a trifle of what is lacking; all where none does.
 std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
