@@ -79,6 +79,7 @@ TEST_F(Conversion, WhatIsThereIsNotReplacedAndNothingHalfStays) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()), 1);
   // What a killed process left is taken over.
   fs::create_directories(dir_ / "b.partial");
+  base::write_whole(dir_ / "b.partial" / ".unfinished", "");
   base::write_whole(dir_ / "b.partial" / "model.safetensors", "half");
   convert_to_huggingface(made, WeightsFrom::Weights, config, dir_ / "b/", nobody);
   expect_same_tensors(golden("qwen3_moe_tiny"), dir_ / "b");

@@ -66,14 +66,28 @@ TEST_F(NewFolders, WithTheWordOnlyWhatBelongsToTheModelGivesWay) {
 
 TEST_F(NewFolders, WhatIsNotFinishedLeavesTheOldOne) {
   put("out/model.safetensors", "old");
+  {
+    NewFolder killed(dir_ / "killed");  // holds nothing but the mark of what is not whole
+    for (const std::string& mark : names("killed.partial")) put("out.partial/" + mark, "");
+  }
   put("out.partial/stale.safetensors", "of a killed process");
   {
     NewFolder folder(target(), Overwrite::Yes, is_of_the_model);
-    EXPECT_TRUE(fs::is_empty(folder.path()));
+    EXPECT_FALSE(fs::exists(folder.path() / "stale.safetensors"));
     base::write_whole(folder.path() / "model.safetensors", "new");
   }
   EXPECT_EQ(base::read_text(target() / "model.safetensors"), "old");
   EXPECT_EQ(names("."), std::set<std::string>{"out"});
+}
+
+TEST_F(NewFolders, APartialFolderThatIsTheUsersIsLeftAlone) {
+  put("out.partial/notes", "mine");
+  EXPECT_THROW(NewFolder folder(target()), base::ConfigError);
+  EXPECT_EQ(base::read_text(dir_ / "out.partial/notes"), "mine");
+}
+
+TEST_F(NewFolders, TheRootOfAFileSystemIsRefusedBeforeAnyWork) {
+  EXPECT_THROW(require_free_folder("/proc", Overwrite::Yes), base::ConfigError);
 }
 
 TEST_F(NewFolders, WhatComesMeanwhileStaysAndTheNewOneToo) {
@@ -82,6 +96,9 @@ TEST_F(NewFolders, WhatComesMeanwhileStaysAndTheNewOneToo) {
   put("out/model.safetensors", "other");
   EXPECT_THROW(folder.finish(), base::SystemError);
   EXPECT_EQ(base::read_text(target() / "model.safetensors"), "other");
+  EXPECT_EQ(base::read_text(dir_ / "out.partial/model.safetensors"), "new");
+  fs::remove_all(dir_ / "out");
+  EXPECT_THROW(NewFolder another(target()), base::ConfigError) << "what is whole is no leftover";
   EXPECT_EQ(base::read_text(dir_ / "out.partial/model.safetensors"), "new");
 }
 

@@ -82,6 +82,9 @@ TEST_F(Places, OfAnotherRunAreRefusedAllAtOnce) {
   EXPECT_TRUE(place_complaints(config, std::nullopt, base::Overwrite::Yes).empty());
   // A run that goes on from those checkpoints writes there again, but for the weights.
   const Resumption from{.folder = dir_ / "saved/iter_0000003", .note = "", .manifest = {.step = 3}};
+  EXPECT_EQ(place_complaints(config, from, base::Overwrite::No).size(), 2u) << "whose metrics?";
+  config.checkpoint.load = config.checkpoint.save;
+  put("run/config.yaml", "checkpoint:\n  save: " + config.checkpoint.save + "\n");
   EXPECT_EQ(place_complaints(config, from, base::Overwrite::No).size(), 1u);
   config.train.train_iters = 3;
   EXPECT_TRUE(has_all_steps(config, from));

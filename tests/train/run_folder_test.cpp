@@ -66,6 +66,18 @@ TEST_F(RunFolders, FilesOfAnEarlierRunAreReplacedWithTheWordForItAlone) {
 }
 
 // A file called config.yaml in a folder that is no run's may be anybody's.
+TEST_F(RunFolders, OnlyTheRunThatSavedWhatIsGoneOnFromGivesItsFolder) {
+  config_.checkpoint.save = (dir_ / "ckpt").string();
+  make_run_folder(config_, "a").metrics.append(R"({"iteration": 1})");
+  config::Config on = config_;
+  on.checkpoint.load = on.checkpoint.save;
+  EXPECT_EQ(run_folder_complaint(on, 1), "");
+  on.checkpoint.load = (dir_ / "ckpt/iter_0000001").string();
+  EXPECT_EQ(run_folder_complaint(on, 1), "");
+  on.checkpoint.load = (dir_ / "other").string();
+  EXPECT_NE(run_folder_complaint(on, 1).find("of another run"), std::string::npos);
+}
+
 TEST_F(RunFolders, AConfigWithoutMetricsIsNotReplaced) {
   base::write_whole(dir_ / "config.yaml", "mine: true\n");
   EXPECT_NE(input_complaint().find("has config.yaml"), std::string::npos) << input_complaint();

@@ -1,5 +1,6 @@
 #include "weft/base/error_context.h"
 
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -13,6 +14,8 @@ std::string reason_of(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     return "out of memory";
+  } catch (const std::filesystem::filesystem_error& known) {
+    return text("'{}': {}", known.path1().string(), known.code().message());
   } catch (const std::exception& known) {
     return known.what();
   } catch (...) {

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "weft/base/error.h"
@@ -15,6 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::Overwrite;
 using base::text;
+
+// In a folder that is not whole, so that nothing else of that name is taken for one.
+constexpr const char* kUnfinished = ".unfinished";
 
 // Without the slash that people's shells put behind a folder.
 fs::path without_slash(fs::path path) {
@@ -29,10 +34,11 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-bool is_free(const fs::path& target) {
-  std::error_code error;
-  return !fs::exists(fs::symlink_status(target, error)) ||
-         (fs::is_directory(target, error) && fs::is_empty(target, error));
+// A file system's root takes no other folder's place.
+bool is_mount_point(const fs::path& folder) {
+  struct stat own, parent;
+  return ::stat(folder.c_str(), &own) == 0 && ::stat((folder / "..").c_str(), &parent) == 0 &&
+         own.st_dev != parent.st_dev;
 }
 
 void remove_content(const fs::path& folder) {
@@ -44,11 +50,29 @@ void remove_content(const fs::path& folder) {
 
 }  // namespace
 
+bool is_free_folder(const fs::path& target) {
+  std::error_code error;
+  return !fs::exists(fs::symlink_status(target, error)) ||
+         (fs::is_directory(target, error) && fs::is_empty(target, error));
+}
+
 void require_free_folder(const fs::path& target, Overwrite overwrite, const std::string& what) {
   if (target.empty()) throw base::ConfigError(what + "a folder to write to is needed, not ''");
   const fs::path path = without_slash(target);
   std::error_code error;
-  if (is_free(path)) return;
+  const fs::path here = fs::current_path(error), there = fs::weakly_canonical(path, error);
+  if (std::ranges::mismatch(there, here).in1 == there.end()) {
+    throw base::ConfigError(text("{}'{}' is the current folder, or holds it: name a folder in it",
+                                 what,
+                                 path.string()));
+  }
+  if (is_mount_point(path)) {
+    throw base::ConfigError(
+        text("{}'{}' is a mount point, which no folder can replace: name a folder in it",
+             what,
+             path.string()));
+  }
+  if (is_free_folder(path)) return;
   if (overwrite == Overwrite::Yes && fs::is_directory(path, error)) return;
   throw base::ConfigError(
       text("{}'{}' is there already: name another folder{}",
@@ -67,6 +91,14 @@ NewFolder::NewFolder(fs::path target, Overwrite overwrite, GivesWay gives_way)
   if (const fs::path led = fs::canonical(target_, error); !error) target_ = led;
   partial_ = target_;
   partial_ += ".partial";
+  const bool is_left = fs::is_directory(partial_, error) && !is_free_folder(partial_);
+  if (is_left && !fs::exists(partial_ / kUnfinished, error)) {
+    throw base::ConfigError(
+        text("'{}' is there, and no run that ended early left it: move it away, "
+             "or name another folder than '{}'",
+             partial_.string(),
+             target_.string()));
+  }
   fs::create_directories(partial_, error);
   if (error) throw_unmade(partial_, error);
   lock_.emplace(partial_, O_RDONLY | O_DIRECTORY, 0, partial_.string());
@@ -75,6 +107,7 @@ NewFolder::NewFolder(fs::path target, Overwrite overwrite, GivesWay gives_way)
     throw base::SystemError(text("'{}' is being written by another process", partial_.string()));
   }
   remove_content(partial_);
+  base::write_whole(partial_ / kUnfinished, "");
 }
 
 NewFolder::~NewFolder() {
@@ -82,21 +115,23 @@ NewFolder::~NewFolder() {
   if (!finished_) fs::remove_all(partial_, ignored);
 }
 
+// From here on the folder is whole: whatever goes wrong, it stays.
 void NewFolder::finish() {
-  base::sync_folder(partial_);
-  if (!is_free(target_)) {
-    if (overwrite_ == Overwrite::Yes) return replace();
-    finished_ = true;
-    throw base::SystemError(
-        text("'{}' came to be while it was written: what was to be there is in "
-             "'{}'",
-             target_.string(),
-             partial_.string()));
-  }
   std::error_code error;
-  fs::rename(partial_, target_, error);
-  if (error) throw_unmade(target_, error);
+  fs::remove(partial_ / kUnfinished, error);
   finished_ = true;
+  base::sync_folder(partial_);
+  const std::string stays = text("what was to be there is in '{}'", partial_.string());
+  if (!is_free_folder(target_)) {
+    if (overwrite_ == Overwrite::Yes) return replace();
+    throw base::SystemError(
+        text("'{}' came to be while it was written: {}", target_.string(), stays));
+  }
+  fs::rename(partial_, target_, error);
+  if (error) {
+    throw base::SystemError(
+        text("cannot make '{}': {}: {}", target_.string(), error.message(), stays));
+  }
   base::sync_folder(folder_of(target_));
 }
 
@@ -109,9 +144,11 @@ void NewFolder::replace() {
     if (stays && !fs::exists(fs::symlink_status(partial_ / name))) kept.push_back(name);
   }
   if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
-    base::throw_errno(text("cannot replace '{}'", target_.string()));
+    base::throw_errno(text("cannot replace '{}' (what was to be there is in '{}')",
+                           target_.string(),
+                           partial_.string()));
   }
-  finished_ = true;  // the old folder goes when what is kept has left it, and not before
+  // The old folder goes when what is kept has left it, and not before.
   for (const fs::path& name : kept) fs::rename(partial_ / name, target_ / name);
   std::error_code ignored;
   fs::remove_all(partial_, ignored);

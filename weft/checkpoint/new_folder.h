@@ -11,6 +11,9 @@
 
 namespace weft::checkpoint {
 
+// True if nothing is at `target`, or an empty folder.
+bool is_free_folder(const std::filesystem::path& target);
+
 // ConfigError where something is at `target` already (an empty folder is nothing), unless it is a
 // folder and may be replaced. `what` begins the message: "checkpoint.save_hf: ".
 void require_free_folder(const std::filesystem::path& target,
@@ -23,8 +26,8 @@ class NewFolder {
   using GivesWay = std::function<bool(const std::string& name)>;
 
   // Makes <target>.partial, or takes the one that a killed process left. ConfigError as
-  // require_free_folder(), SystemError where another process makes the same folder or nothing can
-  // be written there.
+  // require_free_folder() and where <target>.partial is something else, SystemError where another
+  // process makes the same folder or nothing can be written there.
   explicit NewFolder(std::filesystem::path target,
                      base::Overwrite overwrite = base::Overwrite::No,
                      GivesWay gives_way = {});

@@ -176,7 +176,7 @@ int run_overlap(const OverlapOptions& options) {
       if (!file.empty())
         base::require_result(file,
                              options.overwrite,
-                             file == options.svg ? kPictureMark : "\"costs\"");
+                             file == options.svg ? kPictureMark : "{\n \"ranks\": [\n");
     }
   }
   if (launcher_rank() == 0) warn(run, orders, options.kind);

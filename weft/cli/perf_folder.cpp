@@ -64,7 +64,8 @@ void require_result_folder(const std::optional<fs::path>& out,
     refuse(folder, text("holds '{}', the file to compare with", config::shown(against->string())));
   }
   std::error_code error;
-  for (const char* name : {"result.json", "result.md", "run1", "recipe.yaml"}) {
+  for (const char* name :
+       {"result.json", "result.md", "run1", "recipe.yaml", "asked.yaml", "costs.json"}) {
     if (out && fs::exists(folder / name, error)) {
       refuse(folder, text("has a {} of an earlier run", name));
     }

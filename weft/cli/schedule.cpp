@@ -155,13 +155,13 @@ int run_schedule(const ScheduleOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
   if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
-  if (!options.write.empty()) {
-    base::require_free(schedule::file_of(options.write, 0), options.overwrite);
-  }
   const config::Config asked_for = with_start_shapes(run);
   const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
   print_findings(verdict);
+  for (int pp = 0; pp < config.model.pipeline_model_parallel_size && !options.write.empty(); ++pp) {
+    base::require_free(schedule::file_of(options.write, pp), options.overwrite);
+  }
   const ScheduleCosts priced(options.costs, config);
   const grid::Grid grid(derive::layout_of(config));
   ProgressLine line;  // a step of a large model is millions of nodes

@@ -64,7 +64,11 @@ std::string finished_text(const train::TrainResult& result, const config::Config
       base::text("nothing left to do: train.train_iters={} is reached\ncheckpoint {}\n",
                  config.train.train_iters,
                  result.checkpoint->string());
-  if (result.saved) text += base::text("weights    {}\n", config.checkpoint.save_hf);
+  if (!config.checkpoint.save_hf.empty()) {
+    text += base::text("weights    {}{}\n",
+                       config.checkpoint.save_hf,
+                       result.saved ? "" : " (was there already and is left as it is)");
+  }
   return text + base::text("To go on: train.train_iters={} or more\n", 2 * result.steps);
 }
 

@@ -231,6 +231,12 @@ std::string key_hint(std::string_view key) {
   if (key.ends_with("moe_a2a_overlap")) {
     return "the switch is comm_overlap.overlap_moe_expert_parallel_comm";
   }
+  // "optimizer.type": the kind of a section has the section's name.
+  const std::string_view section = key.substr(0, key.find('.'));
+  if (key.ends_with(".type") || key.ends_with(".name")) {
+    const Field* kind = find_field(base::text("{}.{}", section, section));
+    if (kind != nullptr) return base::text("did you mean '{}'?", kind->key);
+  }
   if (key.size() <= 128) {
     if (const Field* near = nearest_field(key)) return base::text("did you mean '{}'?", near->key);
   }

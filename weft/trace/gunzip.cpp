@@ -44,6 +44,11 @@ std::size_t Gunzip::read(std::span<char> out) {
           text("the packed file ends after {} bytes, in the middle of its data: copy it again",
                file_.size()));
     }
+    if (is_between_) {  // zeros fill the last block on some media
+      while (stream_->avail_in > 0 && *stream_->next_in == 0)
+        ++stream_->next_in, --stream_->avail_in;
+      if (stream_->avail_in == 0) continue;
+    }
     is_between_ = false;
     const int code = inflate(stream_.get(), Z_NO_FLUSH);
     if (code == Z_STREAM_END) {

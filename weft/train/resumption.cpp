@@ -307,6 +307,16 @@ std::string replacement_text(const config::Config& config,
   const fs::path save = config.checkpoint.save;
   if (save.empty()) return "";
   if (resumed && is_same_folder(resumed->folder.parent_path(), save)) return "";
+  std::error_code error;
+  for (fs::directory_iterator at(save, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".safetensors") {
+      return text(
+          "checkpoint.save: '{}' has {}, the weights of a model: name another folder, or give "
+          "--overwrite to save beside them",
+          save.string(),
+          at->path().filename().string());
+    }
+  }
   const std::vector<std::int64_t> steps = checkpoint::saved_steps(save);
   const bool has_whole = std::ranges::any_of(steps, [&](std::int64_t step) {
     return checkpoint::is_whole(checkpoint::step_folder(save, step));

@@ -43,10 +43,26 @@ std::string file_to_lose(const fs::path& folder) {
     std::error_code ignored;
     if (!fs::is_regular_file(at->path(), ignored)) continue;
     const std::string name = at->path().filename().string();
-    if (is_of_a_trace(name)) return name;
+    if (is_of_a_trace(name) || name.ends_with(".safetensors")) return name;
     if (name == kConfig && !fs::exists(metrics, ignored)) return name;
   }
   return "";
+}
+
+// Whether the config of runtime.run_dir saves to a folder.
+bool saved_to(const config::Config& config, const std::string& folder) {
+  config::Config wanted = config;
+  wanted.checkpoint.save = folder;
+  std::ifstream file(fs::path(config.runtime.run_dir) / kConfig);
+  const std::string begin = "  save: ";
+  const std::string line_of_folder =
+      begin + config::value_text(*config::find_field("checkpoint.save"), wanted);
+  for (std::string line; std::getline(file, line);) {
+    if (line == line_of_folder) return true;
+    const bool names = line.starts_with(begin) && !folder.empty();
+    if (names && base::is_same_path(line.substr(begin.size()), folder)) return true;
+  }
+  return false;
 }
 
 // Whether a job that may start or go on, with one folder in checkpoint.load and checkpoint.save,
@@ -54,14 +70,15 @@ std::string file_to_lose(const fs::path& folder) {
 bool is_started_again(const config::Config& config) {
   const config::CheckpointConfig& checkpoint = config.checkpoint;
   if (checkpoint.save.empty() || checkpoint.load.empty()) return false;
-  if (!base::is_same_path(checkpoint.load, checkpoint.save)) return false;
-  std::ifstream file(fs::path(config.runtime.run_dir) / kConfig);
-  const std::string wanted =
-      "  save: " + config::value_text(*config::find_field("checkpoint.save"), config);
-  for (std::string line; std::getline(file, line);) {
-    if (line == wanted) return true;
-  }
-  return false;
+  return base::is_same_path(checkpoint.load, checkpoint.save) && saved_to(config, checkpoint.save);
+}
+
+// Whether the run of this folder saved what this run goes on from: checkpoint.load names the folder
+// of its checkpoints or one of them.
+bool is_gone_on_with(const config::Config& config) {
+  const fs::path load = config.checkpoint.load;
+  return saved_to(config, load.string()) ||
+         saved_to(config, (load.has_filename() ? load : load.parent_path()).parent_path().string());
 }
 
 void keep_metrics(const fs::path& folder) {
@@ -146,11 +163,13 @@ void drop_later_steps(RunFolder& folder, std::int64_t step) {
 
 std::string run_folder_complaint(const config::Config& config, std::int64_t step) {
   const fs::path folder = config.runtime.run_dir;
-  if (folder.empty() || step > 0 || is_started_again(config)) return "";
+  if (folder.empty() || is_started_again(config)) return "";
+  if (step > 0 && is_gone_on_with(config)) return "";
   const std::string file = file_to_lose(folder);
   if (file.empty()) return "";
   return base::text(
-      "runtime.run_dir: '{}' has {} of another run: name another folder, go on from a checkpoint "
+      "runtime.run_dir: '{}' has {} of another run or a model: name another folder, go on from a "
+      "checkpoint "
       "of "
       "that run (checkpoint.load), or give --overwrite to replace it",
       folder.string(),

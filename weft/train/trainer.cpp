@@ -6,6 +6,7 @@
 
 #include "weft/base/file.h"
 #include "weft/base/text.h"
+#include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
@@ -86,7 +87,8 @@ class RankRun {
     const bool has_saved = progress_.step() != first_step_;  // and so removed old checkpoints
     if (is_rank_zero() && !has_saved) remove_leftovers(config_, resumed(), request_.log);
     if (log_) tell_repeats();
-    if (written_ && !(is_finished_ && fs::exists(config_.checkpoint.save_hf))) save();
+    if (written_ && !(is_finished_ && !checkpoint::is_free_folder(config_.checkpoint.save_hf)))
+      save();
     leave_results();
     if (traced_) leave_timeline();
   }
@@ -102,8 +104,7 @@ class RankRun {
     if (may_change && !is_chosen_still(engine_, chosen_)) chosen_again_ = find_resumption(config_);
   }
 
-  // Known now, not after hours of training.
-  void require_room() {
+  void require_room() {  // before hours of training
     const fs::path folder = config_.checkpoint.save;
     if (folder.empty()) return;
     make_writable_folder(folder, "checkpoint.save");

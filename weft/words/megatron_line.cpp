@@ -17,7 +17,7 @@ using base::text;
 namespace fs = std::filesystem;
 
 // When a default matters.
-enum class Where { Always, Experts, Latent, Dense };
+enum class Where { Always, Experts, Latent };
 
 struct Default {
   std::string_view key, value;
@@ -95,7 +95,6 @@ class MegatronLine {
   bool matters(const Default& one) const {
     switch (one.where) {
       case Where::Always:
-      case Where::Dense:
         return true;
       case Where::Experts:
         return model().experts() > 0;
@@ -129,7 +128,8 @@ class MegatronLine {
   void assume_sizes() {
     const std::int64_t hidden = model().hidden_size, tp = model().tensor_model_parallel_size;
     // Two thirds of 4 * hidden_size, in steps of 64.
-    if (model().gated_linear_unit && hidden > 0 && !model().ffn_hidden_size) {
+    constexpr std::int64_t kWidest = std::int64_t(1) << 40;
+    if (model().gated_linear_unit && hidden > 0 && hidden < kWidest && !model().ffn_hidden_size) {
       assume("model.ffn_hidden_size", text("{}", 8 * hidden / 3 / 64 * 64));
     }
     if (model().experts() > 0 && tp > 1) {
@@ -231,10 +231,13 @@ class MegatronLine {
 
   // As many rows as Megatron-LM's table has; its padding has weights.
   void pad_vocabulary(std::int64_t tokens, const std::string& from) {
+    constexpr std::int64_t kMost = 1 << 24;  // a larger multiple is no table's
     const auto unit =
         base::parse_integer(flag_value(read_, "--make-vocab-size-divisible-by").value_or("128"));
     const std::int64_t rows =
-        rounded_up(tokens, unit.value_or(128) * model().tensor_model_parallel_size);
+        rounded_up(tokens,
+                   std::clamp<std::int64_t>(unit.value_or(128), 0, kMost) *
+                       std::clamp<std::int64_t>(model().tensor_model_parallel_size, 1, kMost));
     if (rows == model().vocab_size) return;
     ledger_.assume("model.vocab_size", text("{}", rows));
     ledger_.warn(

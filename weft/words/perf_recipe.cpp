@@ -83,8 +83,10 @@ std::int64_t dp_of(const ModelConfig& model, std::int64_t world) {
 
 PerfRecipe choose_perf_recipe(std::span<const Offered> offered, const HarnessSelection& selection) {
   if (selection.gpu.empty() || !selection.num_gpus) {
-    throw base::ConfigError(
-        text("-mr {}: say for which GPUs, as in -g h100 -ng 16", shown(selection.recipe)));
+    throw base::ConfigError(text("-mr {}: {}",
+                                 shown(selection.recipe),
+                                 selection.gpu.empty() ? "say for which GPUs, as in -g h100 -ng 16"
+                                                       : "say how many GPUs, as in -ng 16"));
   }
   const std::string prefix = text("{}_{}_", selection.recipe, selection.task);
   const std::string suffix = text("gpu_{}_{}{}",
