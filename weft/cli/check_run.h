@@ -13,7 +13,7 @@ struct CheckRequest {
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-// Less than half a second of any run that is not counted by wish: long steps are estimated.
+// Long steps are estimated where counting is not asked for: `weft bench check` holds the time.
 CheckReport check_run(const CheckRequest& asked);
 
 }  // namespace weft::cli
