@@ -30,7 +30,7 @@ std::int32_t counterpart(std::int32_t operation) {
   return operation;
 }
 
-// Rows where the operation has rows, as the caller gave them.
+// Amount in rows if the operation has rows, as the caller passed it.
 std::string amount(const Terms& terms, std::int64_t bytes) {
   const bool rows =
       terms.operation == static_cast<std::int32_t>(Operation::AllToAll) && terms.extent > 0;
@@ -92,7 +92,7 @@ Terms terms_of(const Call& call, std::span<const Part> parts_of_member) {
   std::uint64_t out = 0xcbf29ce484222325u, in = out;  // FNV-1a
   const auto mix = [](std::uint64_t& hash, std::int64_t bytes) {
     hash = (hash ^ static_cast<std::uint64_t>(bytes)) * 0x100000001b3u;
-    hash ^= hash >> 32;  // sizes are often multiples of large powers of two
+    hash ^= hash >> 32;  // mix: sizes are often multiples of large powers of two
   };
   for (const Part& part : parts_of_member) {
     mix(out, part.out_bytes);

@@ -1,5 +1,5 @@
-// Two members that meet must mean the same operation and the same sizes. Each states its terms;
-// nothing is copied before they agree.
+// Agreement of two members on operation and sizes. Each member states its terms; no byte is copied
+// before they agree.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace weft::comm {
 
-// One member's terms towards another. Sent between processes as it stands.
+// Terms that one member states to another. Sent between processes as raw bytes.
 struct Terms {
   std::uint64_t sequence = 0;
   std::int64_t extent = 0;
   std::int64_t out_bytes = 0;
   std::int64_t in_bytes = 0;
-  std::uint64_t out_blocks = 0;  // fingerprints of what every block has
+  std::uint64_t out_blocks = 0;  // fingerprint of the bytes of every block
   std::uint64_t in_blocks = 0;
   std::int32_t step = 0;
   std::int32_t operation = 0;
@@ -24,13 +24,13 @@ struct Terms {
 
 Terms terms_of(const Call& call, std::span<const Part> parts_of_member);
 
-// Throws SystemError naming both ranks and what differs. `theirs` is not trusted.
+// Throws SystemError with both ranks and the differing field. `theirs` is untrusted input.
 void check_agreement(const Membership& group, const Terms& mine, int peer, const Terms& theirs);
 
-// "'ep' all_to_all #12", where texts about a meeting begin.
+// Prefix of messages about a meeting: "'ep' all_to_all #12".
 std::string describe(const Membership& group, const Call& call);
 
-// The text for members that did not come in time.
+// Error text: members that missed the timeout.
 std::string describe_late(const Membership& group,
                           const Call& call,
                           std::span<const int> late_members,

@@ -1,5 +1,5 @@
-// What every backend asks of the arguments of an operation, at the call; InternalError where it
-// does not hold.
+// Argument checks that every backend makes when an operation is called. A failed check is an
+// InternalError.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weft::comm {
 
-// Both have the same dtype and rows of the same shape; returns the bytes of a row.
+// CHECKs equal dtype and equal row shape; returns the bytes of a row.
 std::int64_t check_row_exchange(const Tensor& receive, const Tensor& send);
 void check_counts(const Membership& group, const Tensor& receive_rows, const Tensor& send_rows);
 void check_all_gather(const Membership& group, const Tensor& receive, const Tensor& send);

@@ -9,10 +9,11 @@
 namespace weft::comm {
 namespace {
 
-// What a reduction holds at most of all members together, outside the rank's pool.
+// Most bytes that the reductions of all members hold together outside the rank's pool.
 constexpr std::int64_t kHeldBytes = 32 << 20;
 
-// The moved counts live in the body; the pointers stay good because the tensors noted their use.
+// Copy of the counts that lives in the body. Tensor pointers stay valid: each tensor has recorded
+// its use.
 std::vector<std::int64_t> copy_of(std::span<const std::int64_t> counts) {
   return {counts.begin(), counts.end()};
 }
@@ -71,7 +72,7 @@ std::int64_t Collectives::meet(const Call& call,
       own.push_back({part.in, part.out, part.in_bytes});
     }
   }
-  // A group of one has no meeting in which a transport could do it.
+  // A group of one has no meeting in which a transport could copy.
   if (size() == 1) transport_->Transport::copy_own(own, transfers);
   if (size() > 1) transport_->copy_own(own, transfers);
   if (size() > 1) transport_->meet(call, parts, transfers);
@@ -108,7 +109,7 @@ void Collectives::all_to_all_counted(Stream& stream,
   const Call call = next_call(Operation::AllToAll, rows.row_bytes(), content);
   const std::byte* in = receive_rows.raw(stream);
   const std::byte* out = send_rows.raw(stream);
-  // How many rows leave is known only where it runs.
+  // The number of rows is known only when the operation runs.
   issue(stream, Operation::AllToAll, size_of_call(0), [=, this](tensor::Transfers& transfers) {
     const auto taken = [&](const std::byte* counts) {
       return read_counts(transfers, counts, group_.members.size());
@@ -247,7 +248,7 @@ std::int64_t Collectives::reduce_chunks(tensor::Transfers& transfers,
   const std::int64_t segment = std::min(longest, std::max<std::int64_t>(1, bytes / width));
   const std::shared_ptr<std::byte> scratch = transfers.scratch(size() * segment * width);
   std::int64_t sent = 0;
-  std::int64_t offset = 0;  // of the segment in every chunk
+  std::int64_t offset = 0;  // offset of the segment in every chunk
   do {
     const auto length = [&](int i) {
       return std::clamp(chunks.count(i) - offset, std::int64_t{0}, segment);

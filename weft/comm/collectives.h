@@ -1,5 +1,5 @@
-// The communicator of backends that let members meet: operations as meetings of a transport and
-// local sums. They run as work of the host in the stream's order.
+// The communicator of backends with a Transport: collectives made of meetings and local sums. They
+// run as host work in stream order.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace weft::comm {
 
-// How a tensor is cut into one chunk a member: in order, the first ones an element longer where the
-// size does not divide.
+// Split of a tensor into one chunk per member, in member order. The first chunks are one element
+// longer if the size does not divide.
 struct Chunks {
   std::int64_t elements = 0;
   std::int64_t members = 1;
@@ -61,18 +61,18 @@ class Collectives : public Communicator {
   std::vector<Sent> sent() const override { return ledger_.sent(); }
 
  protected:
-  // Enqueues `body`, which returns the bytes it sent to other ranks; counts them when it has run,
-  // and ends the world when it throws. `size` is what the host knows of them before, for the trace.
+  // Enqueues `body`, which returns the bytes it sent to other ranks. Counts these bytes after the
+  // run; fails the world if `body` throws. `size`: the estimate of the host, for the trace.
   using Body = std::function<std::int64_t(tensor::Transfers&)>;
   void issue(Stream& stream, Operation operation, tensor::WorkSize size, Body body);
 
-  // Of an operation of the whole group.
+  // Size of an operation of the whole group.
   tensor::WorkSize size_of_call(std::int64_t bytes, std::int64_t rows = 0) const {
     return {.bytes = bytes, .rows = rows, .members = group_.members};
   }
 
   Call next_call(Operation operation, std::int64_t extent, Content content = Content::Payload);
-  // Copies this member's own part, meets the others, and returns the bytes sent to them.
+  // Copies this member's own part, meets the other members and returns the bytes sent to them.
   std::int64_t meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers);
 
  private:
@@ -81,7 +81,7 @@ class Collectives : public Communicator {
                              const Chunks& chunks,
                              std::int64_t element_bytes,
                              std::byte* data);
-  // out = this member's chunk of everyone's `data`, reduced. Leaves call.step at the next step.
+  // out = this member's chunk of every member's `data`, reduced. Advances call.step.
   std::int64_t reduce_chunks(tensor::Transfers& transfers,
                              Call& call,
                              const Chunks& chunks,
@@ -92,10 +92,11 @@ class Collectives : public Communicator {
 
   const Membership group_;
   const std::unique_ptr<Transport> transport_;
-  // The host thread's: the order of calls is the order of operations, whatever stream runs them.
+  // Sequence numbers, used by the issuing host thread only: call order is operation order on every
+  // stream.
   std::uint64_t next_collective_ = 0;
   std::vector<std::uint64_t> next_send_, next_receive_;  // by member
-  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
+  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and ours, ascending
   Ledger ledger_;
 };
 

@@ -1,4 +1,4 @@
-// How the failure of one rank reaches the others and the caller.
+// Propagation of one rank's failure to the other ranks and to the caller.
 #pragma once
 
 #include <exception>
@@ -13,18 +13,18 @@ struct Failure {
   std::string reason;
 };
 
-// What peers throw: "rank 3 failed: ...".
+// Throws the error of a peer: "rank 3 failed: ...".
 [[noreturn]] void throw_peer_failed(const Failure& failure);
 
-// The text of any exception.
+// Message of any exception.
 std::string reason_of(const std::exception_ptr& error);
 
-// Throws the same kind of error with "rank 3: " in front. What is none of the three errors becomes
-// an InternalError, except want of memory, which is a SystemError.
+// Rethrows with "rank 3: " in front, as the same kind of error. Any other exception becomes an
+// InternalError; std::bad_alloc becomes a SystemError.
 [[noreturn]] void throw_from_rank(int rank, const std::exception_ptr& error);
 
-// What a rank that is a process has to say at the end: its own error with the rank in front, or
-// that another one failed; none where all is well.
+// Final error of a rank that is a process: its own error with the rank in front, or the failure of
+// a peer. nullptr: no failure.
 std::exception_ptr error_at_end(int rank,
                                 const std::exception_ptr& own,
                                 const std::optional<Failure>& failure);

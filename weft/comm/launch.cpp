@@ -10,7 +10,7 @@ namespace weft::comm {
 namespace {
 
 constexpr int kMaxWorld = 1 << 20;
-constexpr double kMaxTimeout = 1e7;  // seconds; four months, and far from overflowing a clock
+constexpr double kMaxTimeout = 1e7;  // seconds; four months, far from overflowing a clock
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a group's operations sent, counted by every backend alike.
+// Counters of the operations and bytes of a group, shared by all backends.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace weft::comm {
 
-// Threads of several streams may count at once.
+// Thread-safe: several streams may count at once.
 class Ledger {
  public:
   explicit Ledger(int members) : sent_(static_cast<std::size_t>(members)) {}
@@ -19,7 +19,7 @@ class Ledger {
   void count_sent(int member, Content content, std::int64_t bytes);
 
   std::map<Operation, Traffic> traffic() const;
-  std::vector<Sent> sent() const;  // to each member
+  std::vector<Sent> sent() const;  // by member
 
  private:
   struct Counter {
@@ -28,7 +28,7 @@ class Ledger {
   };
 
   std::array<Counter, kOperations> counters_;  // by operation
-  // By member and content; bytes.
+  // Bytes by member and content.
   std::vector<std::array<std::atomic<std::int64_t>, kContents>> sent_;
 };
 

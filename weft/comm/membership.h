@@ -1,4 +1,4 @@
-// Who is in a group.
+// Members of a group.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weft::comm {
 
-// A group as one member sees it.
+// One member's view of a group.
 struct Membership {
   std::string name;
   std::vector<int> members;  // world ranks
@@ -17,7 +17,7 @@ struct Membership {
   int world_rank() const { return rank_of(self); }
 };
 
-// CHECKs that the ranks are distinct and of the world, and that this rank is one of them.
+// CHECKs that the ranks are distinct, lie in the world and include this rank.
 Membership make_membership(std::string name, std::vector<int> members, int rank, int world);
 
 }  // namespace weft::comm

@@ -1,5 +1,5 @@
-// The NCCL backend is a library of its own (libweft_nccl.so), loaded when a run asks for it: the
-// program itself starts where no NCCL is installed.
+// Loads the NCCL backend, a library of its own (libweft_nccl.so), when a run asks for it. The
+// program starts on machines without NCCL.
 #include "weft/base/library.h"
 #include "weft/comm/launch.h"
 #include "weft/comm/nccl_entry.h"

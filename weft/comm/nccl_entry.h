@@ -1,4 +1,4 @@
-// What the program finds in libweft_nccl.so.
+// Entry point of libweft_nccl.so.
 #pragma once
 
 #include "weft/comm/launch.h"
@@ -8,12 +8,12 @@ namespace weft::comm {
 
 inline constexpr const char* kNcclLibrary = "libweft_nccl.so";
 inline constexpr const char* kNcclEntrySymbol = "weft_nccl_entry";
-// Two builds that differ here do not fit together.
+// Interface version; the program rejects a library with another one.
 inline constexpr const char* kNcclEntryVersion = "2";
 
 struct NcclEntry {
   const char* version;
-  // run_nccl, for options that were checked.
+  // run_nccl for checked options.
   void (*run)(const rendezvous::Place& place,
               const LaunchOptions& options,
               const RankFunction& function);

@@ -13,7 +13,7 @@
 namespace weft::comm {
 namespace {
 
-// Sums of many members need memory for what is summed so far: for so much at a time.
+// Size of one segment of a sum: the partial sum of many members needs memory.
 constexpr std::int64_t kSummedBytes = 16 << 20;
 
 class PretendedEndpoint final : public Endpoint {
@@ -30,7 +30,7 @@ class PretendedEndpoint final : public Endpoint {
     return world_.group(make_membership(std::move(name), std::move(members), rank_, size_));
   }
 
-  // Streams may fail at once.
+  // Thread-safe: several streams may fail at once.
   void fail(const std::string& reason) override {
     {
       const std::lock_guard lock(mutex_);
@@ -39,7 +39,7 @@ class PretendedEndpoint final : public Endpoint {
     world_.on_failure();
   }
 
-  // When all streams have ended.
+  // Call after all streams have ended.
   const std::optional<std::string>& failure() const { return failure_; }
 
  private:
@@ -59,7 +59,7 @@ void PretendedCommunicator::all_reduce(Stream& stream, Tensor data, Reduce reduc
   const tensor::DType dtype = data.dtype();
   const std::int64_t width = tensor::size_of(dtype);
   std::byte* all = data.raw(stream);
-  // Everyone's chunks out, then this rank's own to everyone.
+  // Step 0 reduces every member's chunk; step 1 sends this rank's chunk to every member.
   const auto parts_of = [=, this](std::int32_t step) {
     std::vector<Part> parts;
     for (int i = 0; i < size(); ++i) {

@@ -1,4 +1,4 @@
-// One rank of a world whose other ranks are not there: what the backends that pretend share.
+// Shared parts of the backends that pretend the other ranks of a world.
 #pragma once
 
 #include <functional>
@@ -12,30 +12,30 @@
 
 namespace weft::comm {
 
-// Peers hold what this rank holds, in a sum all of it and not only their own chunk.
+// Peers hold the data of this rank; in a sum they hold the whole tensor, not only their chunk.
 class PretendedCommunicator : public Collectives {
  public:
   using Collectives::Collectives;
 
-  // Its meetings (AllReduce) have parts that come to no place: the sum is known here.
+  // The sum is computed locally: the parts of its meetings (AllReduce) have no destination.
   void all_reduce(Stream& stream, Tensor data, Reduce reduce) override;
 };
 
-// The counts in a message of `member`, which has as many bytes; none where it is not one of sealed
-// counts (base/sealed_count.h).
+// Counts in a message of `member` of equal size. nullopt: not a message of sealed counts
+// (base/sealed_count.h).
 std::optional<std::vector<std::int64_t>> opened_counts(std::span<const std::byte> message,
                                                        int member);
-// The same counts under the code of a member: a message of that member.
+// Seals the counts under the code of `member`, as a message of that member.
 std::vector<std::int64_t> sealed_counts(std::vector<std::int64_t> counts, int member);
 
-// `from` over and over until `to` is full; zeros where there is nothing.
+// Repeats `from` until `to` is full. Empty `from`: zeros.
 void repeat(tensor::Transfers& transfers,
             std::byte* to,
             std::int64_t to_bytes,
             const std::byte* from,
             std::int64_t from_bytes);
 
-// What the endpoint of the one rank needs of its backend.
+// Callbacks of the backend for the endpoint of the one rank.
 struct PretendedWorld {
   std::function<std::unique_ptr<Communicator>(Membership group)> group;
   std::function<void()> on_failure = [] {};

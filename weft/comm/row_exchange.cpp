@@ -8,7 +8,7 @@
 namespace weft::comm {
 namespace {
 
-// Where every block begins.
+// First row of every block.
 std::vector<std::int64_t> first_rows(const RowCounts& rows, int members) {
   const std::size_t all = rows.counts.size(), groups = static_cast<std::size_t>(members);
   const std::size_t blocks = all / groups;

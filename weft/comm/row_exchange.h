@@ -1,4 +1,4 @@
-// Which rows of two tensors go to and come from which member.
+// Map of the rows of two tensors to members.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace weft::comm {
 
-// The tensors of an all_to_all. A value with plain pointers, made where the operation is enqueued
-// and used where it runs.
+// Tensors of an all_to_all as plain pointers. Made when the operation is enqueued, used when it
+// runs.
 class RowExchange {
  public:
-  // CHECKs that both have the same dtype and rows of the same shape.
+  // CHECKs equal dtype and equal row shape.
   RowExchange(const Membership& group, const Tensor& receive, const Tensor& send, Stream& stream);
 
   std::int64_t row_bytes() const { return row_bytes_; }
 
-  // One for each block, member by member. SystemError where the counts do not fit the tensors,
-  // naming both numbers.
+  // One part per block, member by member. SystemError with both numbers if the counts exceed the
+  // tensors.
   std::vector<Part> parts(const RowCounts& receive_rows, const RowCounts& send_rows) const;
 
  private:
@@ -38,11 +38,11 @@ class RowExchange {
   std::int64_t send_room_;
 };
 
-// What an operation sends, for the trace; what it did send is counted where it runs.
+// Estimated rows to other members, for the trace. The real count is taken when the operation runs.
 std::int64_t rows_to_others(std::span<const std::int64_t> send_rows, const Membership& group);
 
-// Counts (int64) that lie in device memory, where the work of a stream needs them: copied through
-// host-visible memory, which a card writes without going through pages of its own.
+// Reads counts (int64) from device memory inside stream work. The copy goes through host-visible
+// memory, which a GPU writes directly.
 std::vector<std::int64_t> read_counts(tensor::Transfers& transfers,
                                       const std::byte* counts,
                                       std::size_t members);

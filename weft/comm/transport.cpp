@@ -29,7 +29,7 @@ std::int64_t out_bytes(std::span<const Part> parts) { return sum(parts, &Part::o
 
 std::int64_t in_bytes(std::span<const Part> parts) { return sum(parts, &Part::in_bytes); }
 
-// One copy may overlap itself; those of several blocks do not.
+// A single copy may overlap itself; copies of several blocks may not.
 void Transport::copy_own(std::span<const tensor::Copy> own, tensor::Transfers& transfers) {
   const auto overlaps = [](const tensor::Copy& copy) {
     return copy.to < copy.from + copy.bytes && copy.from < copy.to + copy.bytes;

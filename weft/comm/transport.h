@@ -1,5 +1,5 @@
-// What a backend provides: one meeting of members in which bytes change hands. The collectives are
-// written once above it.
+// Interface of a backend: one meeting of members that exchanges bytes. The collectives are written
+// once above it.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace weft::comm {
 
-// One meeting, as all who meet must see it. A Send of one member meets the Receive of another;
-// everything else is a meeting of the whole group.
+// One meeting; all its members must state the same call. A Send of one member meets the Receive of
+// another. Any other meeting is one of the whole group.
 struct Call {
   Operation operation = Operation::Barrier;
   std::uint64_t sequence =
-      0;                    // of collectives in the group; of a Send or Receive, in its direction
-  std::int32_t step = 0;    // of an operation that takes several meetings
-  std::int64_t extent = 0;  // bytes of a row (AllToAll) or of the tensor
-  Content content = Content::Payload;  // for this member's counters
+      0;  // number of the collective in the group, or of the Send or Receive in its direction
+  std::int32_t step = 0;               // index of the meeting in an operation with several meetings
+  std::int64_t extent = 0;             // bytes of a row (AllToAll) or of the tensor
+  Content content = Content::Payload;  // for the counters of this member
 };
 
-// What passes between this member and another, or a block of it.
+// Bytes between this member and another, or one block of them.
 struct Part {
   int member = 0;
   const std::byte* out = nullptr;
@@ -34,10 +34,10 @@ struct Part {
   std::int64_t in_bytes = 0;
 };
 
-// The parts of each member, which stand side by side.
+// Parts grouped by member; the parts of a member must be adjacent.
 std::vector<std::span<const Part>> by_member(std::span<const Part> parts);
 
-// What they have together.
+// Sums over the parts.
 std::int64_t out_bytes(std::span<const Part> parts);
 std::int64_t in_bytes(std::span<const Part> parts);
 
@@ -45,21 +45,20 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Blocks the stream's thread that calls it: returns when this member's bytes have been taken and
-  // the others' have arrived; throws SystemError when a peer fails, disagrees or does not come. A
-  // collective has a part for every member in order, its own too (see copy_own), or as many for
-  // each as rows have blocks. A Send or a Receive has one part, the peer's. Meetings of one group
-  // may run on several threads at once. The parts are in device memory: `transfers` reaches it, and
-  // nothing else.
+  // Blocks the calling stream thread. Returns when the peers have taken this member's bytes and
+  // their bytes have arrived. SystemError if a peer fails, disagrees or misses the timeout. A
+  // collective has one part per member and block in member order, including its own (see copy_own).
+  // A Send or Receive has one part, for the peer. Meetings of one group may run on several threads
+  // at once. The parts lie in device memory; only `transfers` can access it.
   virtual void meet(const Call& call,
                     std::span<const Part> parts,
                     tensor::Transfers& transfers) = 0;
 
-  // What one of several members of a collective has for itself: called before the meeting. A
-  // transport that does nothing here copies it in the meeting, beside the rest.
+  // Copies the own part of a collective with several members; called before the meeting. A
+  // transport may do nothing here and copy during the meeting.
   virtual void copy_own(std::span<const tensor::Copy> own, tensor::Transfers& transfers);
 
-  // This rank failed: ends all ranks of the world.
+  // Reports the failure of this rank: ends all ranks of the world.
   virtual void fail(const std::string& reason) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The emulated fabric of the ranks of one process: their ports, shared by all their groups, so that
-// expert, data and pipeline traffic contend.
+// Emulated fabric of the ranks of one process. All groups share its ports, so expert, data and
+// pipeline traffic contend.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,13 @@ class Wire {
  public:
   Wire(const grid::Fabric& fabric, int ranks) : ranks_(ranks) { set(fabric); }
 
-  // While no operation is under way.
+  // Call only while no operation is in flight.
   void set(const grid::Fabric& fabric);
-  // Whether links are emulated; free ones cost nothing.
+  // True if links are emulated; free links take no time.
   bool is_emulated() const { return emulated_.load(std::memory_order_relaxed); }
 
-  // grid::Ports::reserve for an operation whose members are all here now, by tensor::now_ns().
+  // Calls grid::Ports::reserve for an operation whose members have all arrived, at
+  // tensor::now_ns().
   void reserve(std::span<const grid::Transfer> transfers, std::span<std::int64_t> end_ns);
 
  private:

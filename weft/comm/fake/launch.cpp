@@ -14,7 +14,7 @@ class FakeTransport final : public Transport {
   void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     if (call.operation == Operation::Broadcast || call.operation == Operation::AllReduce) return;
     const std::vector<std::span<const Part>> members = by_member(parts);
-    // Of a Send or Receive nothing goes to oneself.
+    // A Send or Receive has no own part.
     const std::vector<Part> nothing(parts.size());
     const std::span<const Part> own =
         members.size() == 1 ? nothing : members[static_cast<std::size_t>(self_)];

@@ -11,12 +11,12 @@ namespace {
 
 using tensor::Copy;
 
-// So much travels in one direction before the host looks after it: long against the time that
-// starting a copy takes. Memory is asked for in this size, however little travels: what a device
-// keeps (tensor/transfers.h) then serves every operation after the first.
+// Bytes per direction between two waits of the host, long against the start of a copy. Allocations
+// always have this size: the memory that a device keeps (tensor/transfers.h) then serves every
+// later operation.
 constexpr std::int64_t kRoundBytes = 16 << 20;
 
-// The parts one after the other, each as long as the longer of its two directions.
+// Parts laid end to end; each has the length of its longer direction.
 struct Cargo {
   std::vector<Part> parts;
   std::int64_t bytes = 0;
@@ -34,7 +34,7 @@ Cargo cargo_of(std::span<const Part> parts, int self) {
   return cargo;
 }
 
-// What this member has for itself.
+// Copies of this member's own part.
 std::vector<Copy> copies_to_self(std::span<const Part> parts, int self) {
   std::vector<Copy> copies;
   for (const Part& part : parts) {
@@ -45,12 +45,12 @@ std::vector<Copy> copies_to_self(std::span<const Part> parts, int self) {
   return copies;
 }
 
-// What of the cargo lies at [begin, end), between the device and host memory.
+// Copies of the cargo range [begin, end) between device and host memory.
 struct Round {
   std::vector<Copy> out, in;
 };
 
-// Neighbours on both sides are one copy: blocks of rows are, where they lie by member.
+// Merges adjacent copies into one: blocks of rows in member order are adjacent.
 void add(std::vector<Copy>& copies, const Copy& next) {
   const bool follows = !copies.empty() && copies.back().to + copies.back().bytes == next.to &&
                        copies.back().from + copies.back().bytes == next.from;
@@ -67,7 +67,7 @@ Round round_of(const Cargo& cargo,
                std::byte* host,
                std::byte* unread) {
   Round round;
-  std::int64_t at = 0;  // where the part begins
+  std::int64_t at = 0;  // offset of the part
   for (const Part& part : cargo.parts) {
     const std::int64_t first = std::max<std::int64_t>(begin - at, 0);
     const std::int64_t last = std::min(end - at, Cargo::length(part));
@@ -85,7 +85,7 @@ Round round_of(const Cargo& cargo,
   return round;
 }
 
-// What members get alike leaves the device once; the host repeats it.
+// Copies out of the device. A buffer for several members leaves once; the host repeats it.
 struct Leaving {
   std::vector<Copy> copies;
   std::vector<Copy> repeated;  // inside host memory
@@ -144,7 +144,7 @@ void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,
                      int self,
                      const Answer& answer) {
-  // The own part goes the same way, as it is: a copy of its own would take the host longer.
+  // The own part travels like the others: a separate copy would cost the host more time.
   constexpr int kNobody = -1;
   Cargo cargo = cargo_of(parts, kNobody);
   const auto is_there = [&](const Part& part) {

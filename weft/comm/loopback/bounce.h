@@ -1,4 +1,4 @@
-// Bytes that leave a rank, for host memory or as if they did, and come back.
+// Bytes that leave one rank and come back, through host memory or inside the device.
 #pragma once
 
 #include <functional>
@@ -8,20 +8,18 @@
 
 namespace weft::comm::loopback {
 
-// What goes out in each part that is not this member's own goes to host memory, and as many bytes
-// as are expected come back from there: what went out, as far as it reaches. What comes in behind
-// it is undefined. The own part is copied in the device, beside them. A part without a place to
-// come to (in = nullptr) comes to memory that nobody reads. One direction runs beside the other,
-// and host memory is of a fixed size.
+// Copies the outgoing bytes of each foreign part to host memory and the expected incoming bytes
+// back from there. Incoming bytes beyond the outgoing ones are undefined. The own part is copied in
+// the device at the same time. A part without a destination (in = nullptr) is received into scratch
+// memory. Both directions overlap; the host memory has a fixed size.
 void bounce(tensor::Transfers& transfers, std::span<const Part> parts, int self);
 
-// The same inside the device. A part without a place to come to stays where it is.
+// Variant inside the device. A part without a destination is not copied.
 void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int self);
 
-// As bounce, with all of it in host memory at once, the own part too, where `answer` makes out of
-// what went out in a part (its first out_bytes) what comes in (its first in_bytes). For messages of
-// a few bytes, whose copies take longer to start than to run: what several parts send alike goes
-// once.
+// Variant for messages of a few bytes: all of it lies in host memory at once, the own part too.
+// `answer` turns the first out_bytes of a part into its first in_bytes. A buffer that several parts
+// send goes to the host once, as a small copy takes longer to start than to run.
 using Answer = std::function<void(const Part& part, std::byte* bytes)>;
 void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,

@@ -23,9 +23,10 @@ class LoopbackTransport final : public Transport {
         mail_(mail),
         links_(links) {}
 
-  void copy_own(std::span<const tensor::Copy>, tensor::Transfers&) override {}  // in the meeting
+  // Copied in the meeting.
+  void copy_own(std::span<const tensor::Copy>, tensor::Transfers&) override {}
 
-  // Emulated links carry the bytes while they are copied.
+  // Over emulated links the copies run during the emulated transfer.
   void meet(const Call& call, std::span<const Part> parts, tensor::Transfers& transfers) override {
     const std::int64_t end_ns = links_.reserve(group_, parts);
     move(call, parts, transfers);
@@ -46,7 +47,7 @@ class LoopbackTransport final : public Transport {
         carry(transfers, parts);
         return fill_behind(parts, transfers);
       case Operation::ReduceScatter:
-        // Sums of what experts computed are rows too: those for a peer return as the peer's.
+        // Sums of expert outputs are rows too: rows for a peer return as the peer's rows.
         if (messages_.each > 0) return carry(transfers, parts);
         if (!links_.are_emulated()) bounce(transfers, parts, self_);
         return hold_own(parts, transfers);
@@ -90,8 +91,8 @@ class LoopbackTransport final : public Transport {
     return sealed_counts(std::move(counts), member);
   }
 
-  // A token's choices (int32) among the member's experts become the same among this rank's; others
-  // are none (-1).
+  // Maps a token's choices (int32) of the member's experts to this rank's experts. Other choices
+  // become none (-1).
   void answer_choices(const Part& part, std::byte* bytes) const {
     auto* choices = reinterpret_cast<std::int32_t*>(bytes);
     const std::int64_t width = sizeof(std::int32_t);
@@ -107,7 +108,7 @@ class LoopbackTransport final : public Transport {
     }
   }
 
-  // What is expected beyond what was sent: the same again.
+  // Fills the expected bytes beyond the sent ones by repetition.
   void fill_behind(std::span<const Part> parts, tensor::Transfers& transfers) const {
     for (const Part& part : parts) {
       const std::int64_t more = part.in_bytes - part.out_bytes;
@@ -116,7 +117,7 @@ class LoopbackTransport final : public Transport {
     }
   }
 
-  // Every member has the values that this one has.
+  // Gives every member this rank's values.
   void hold_own(std::span<const Part> parts, tensor::Transfers& transfers) const {
     const Part& own = parts[static_cast<std::size_t>(self_)];
     std::vector<tensor::Copy> copies;

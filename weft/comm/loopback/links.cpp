@@ -9,8 +9,7 @@
 namespace weft::comm::loopback {
 namespace {
 
-// A thread that sleeps is woken late by about so much. An operation that ended late would seem to
-// be one that compute did not cover.
+// Late wake-up of a sleeping thread. A late end would count as exposed communication.
 constexpr std::chrono::microseconds kAwake{150};
 
 }  // namespace

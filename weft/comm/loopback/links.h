@@ -1,4 +1,4 @@
-// What the bytes of the one rank travel over: host memory, or emulated links.
+// Links of the one rank: host memory, or emulated links.
 #pragma once
 
 #include <atomic>
@@ -17,18 +17,18 @@ class Links {
  public:
   explicit Links(int world) : wire_(grid::Fabric(), world) {}
 
-  // While no operation is under way. None: host memory.
+  // Call only while no operation is in flight. nullopt: host memory.
   void set(const std::optional<grid::Fabric>& fabric);
-  // Whether bytes stay in the device, over free links too.
+  // True if bytes stay in the device, also over free links.
   bool are_emulated() const { return emulated_.load(std::memory_order_relaxed); }
 
-  // When bytes that leave now, in both directions, have passed this rank's ports: those of its
-  // peers are free when these are, since every rank does what this one does. 0: at once.
+  // End time of bytes that leave now, in both directions, at this rank's ports. Peers act like this
+  // rank, so their ports are free at the same time. 0: at once.
   std::int64_t reserve(const Membership& group, std::span<const Part> parts);
-  // Sleeps, the last moments awake. SystemError where the rank fails meanwhile, or has failed.
+  // Sleeps, and spins for the last moments. SystemError if the rank has failed or fails meanwhile.
   void wait_until(std::int64_t end_ns);
 
-  void fail();  // ends the waiting
+  void fail();  // ends the wait
 
  private:
   Wire wire_;

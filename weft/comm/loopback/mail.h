@@ -1,4 +1,4 @@
-// The message that this rank's receives bring back.
+// The message that this rank's receives return.
 #pragma once
 
 #include <condition_variable>
@@ -11,25 +11,24 @@
 
 namespace weft::comm::loopback {
 
-// The first message that the rank sends to any peer is kept in host memory. Which it is does not
-// depend on timing: a receive that was issued behind a send waits until there is one.
+// Host copy of the first message that the rank sends to any peer. The choice does not depend on
+// timing: a receive issued after a send waits for the message.
 class Mail {
  public:
   explicit Mail(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
 
-  // On the thread that issues operations.
-  void announce();         // a send is about to be issued
-  bool must_wait() const;  // for what was announced and is not there
+  // For the thread that issues operations.
+  void announce();         // announces a send that is about to be issued
+  bool must_wait() const;  // true if a send was announced and its message has not arrived
 
-  // On a stream's thread. SystemError where the rank fails before there is a message, or none comes
-  // in time.
+  // For a stream's thread. SystemError if the rank fails first or the message misses the timeout.
   void wait();
-  // False where another message is kept already: this one is the caller's to send elsewhere.
+  // False if another message is already kept; the caller then sends this one elsewhere.
   bool keep(tensor::Transfers& transfers, std::span<const std::byte> message);
-  // Empty before the first.
+  // Empty before the first message.
   std::span<const std::byte> kept() const;
 
-  void fail();  // ends the waiting
+  void fail();  // ends the wait
 
  private:
   const double timeout_seconds_;

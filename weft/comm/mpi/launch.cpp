@@ -34,7 +34,7 @@ class MpiEndpoint final : public Endpoint {
 
  private:
   mpi::World& world_;
-  std::vector<int> shared_;  // groups made so far with each rank
+  std::vector<int> shared_;  // number of groups made so far with each rank
 };
 
 void check_world(int wanted, const mpi::World& world) {

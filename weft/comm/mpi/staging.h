@@ -1,4 +1,4 @@
-// What passes through the host on its way between a device and MPI.
+// Host buffers between device memory and MPI.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace weft::comm::mpi {
 
-// The parts of a meeting with memory that MPI reaches: the tensors' own where the host reaches
-// them, else copies on the host.
+// Parts of a meeting in memory that MPI can access: the tensors themselves if the host can access
+// them, otherwise host copies.
 class Staging {
  public:
-  // Takes what goes out.
+  // Copies the outgoing bytes to the host.
   Staging(const Membership& group, std::span<const Part> parts, tensor::Transfers& transfers);
 
   std::span<const Part> parts() const { return staged_; }
   // Must live as long as MPI may write to it.
   std::shared_ptr<void> memory() const { return memory_; }
-  // Hands over what came in, once it is here.
+  // Copies the received bytes to the device; call after they have arrived.
   void deliver();
 
  private:

@@ -12,22 +12,22 @@
 namespace weft::comm::mpi {
 namespace {
 
-// MPI counts are ints; larger parts travel in several messages.
+// MPI counts are ints; larger parts are sent as several messages.
 constexpr std::int64_t kMessageBytes = 1 << 26;
-// Tags of one channel and kind: more than operations of one group that can be under way at once.
+// Tags per channel and kind: more than the operations of one group in flight at once.
 constexpr int kTagWindow = 256;
 constexpr int kKinds = 3;  // collective, from lower to higher rank, from higher to lower
-// Between agreed sizes bytes come unless the peer fails with a third rank; then not at all.
+// Seconds for agreed payload to arrive after a failure: it comes unless the peer fails too.
 constexpr double kPayloadPatience = 0.5;
 
-// What a member tells a peer before any payload. Fixed size; every field is checked.
+// Header that a member sends to a peer before the payload. Fixed size; every field is checked.
 struct Header {
   Terms terms;
   std::uint64_t group = 0;      // fingerprint of name and members
-  std::array<char, 32> name{};  // for the error text; ends with a zero
+  std::array<char, 32> name{};  // for the error text; zero-terminated
 };
 
-// Headers of one meeting, by member.
+// Headers of one meeting by member.
 struct Headers {
   explicit Headers(std::size_t members) : mine(members), theirs(members) {}
   std::vector<Header> mine, theirs;

@@ -9,8 +9,8 @@
 
 namespace weft::comm::mpi {
 
-// `channels` numbers, for each member, this group among those that the two ranks share; both count
-// alike, so that tags need no agreement. SystemError when MPI has no tags left.
+// `channels`: for each member, the index of this group among the groups that both ranks share. Both
+// ranks count alike, so tags need no agreement. SystemError if MPI has no tags left.
 std::unique_ptr<Transport> make_transport(World& world,
                                           Membership group,
                                           std::vector<int> channels);

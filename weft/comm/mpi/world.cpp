@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 constexpr int kNoticeTag = 1;
-// For all ranks to end after one failed. Longer than a rank waits for bytes that may still come.
+// Time for all ranks to end after a failure. Longer than the wait for bytes that may still arrive.
 constexpr double kGraceSeconds = 3;
 
 Clock::time_point after(double seconds) {
@@ -22,10 +22,9 @@ Clock::time_point after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Waits between polls: shortly at first, since answers often come at once, then longer and longer;
-// a fiftieth of what was waited is not noticed behind it, and a poll may take 30 us of the core.
-// Sleeps from the start: the scheduler makes a thread that yields pay for it when it is wanted
-// next.
+// Growing sleep between polls: short at first, since answers often come at once. Later sleeps are a
+// fiftieth of the time waited, which adds no noticeable delay; a poll may take 30 us. Never yields:
+// the scheduler delays a yielding thread when it becomes runnable.
 class Pause {
  public:
   void take() {
@@ -92,13 +91,13 @@ World::World(double timeout_seconds) : timeout_seconds_(timeout_seconds) {
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks_), "MPI_Comm_size");
   local_rank_ = rank_on_machine();
-  // Copies inherit the error handler.
+  // Duplicates inherit the error handler.
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &data_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &notices_), "MPI_Comm_dup");
   int* largest = nullptr;
   int found = 0;
   check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &found), "MPI_Comm_get_attr");
-  largest_tag_ = found != 0 ? *largest : 32767;  // what the standard promises
+  largest_tag_ = found != 0 ? *largest : 32767;  // minimum that the standard guarantees
 }
 
 void World::post(Requests& requests, const std::function<void(MPI_Comm)>& start) {
@@ -125,7 +124,7 @@ void World::wait(Requests& requests,
 
 void World::poll_until_over(Requests& requests, double patience, const LateText& late) {
   auto deadline = after(timeout_seconds_);
-  std::optional<Clock::time_point> heed;  // when to give in to a failure elsewhere
+  std::optional<Clock::time_point> heed;  // time to give in to a failure elsewhere
   std::vector<int> moved(requests.all.size());
   Pause pause;
   while (true) {
@@ -166,7 +165,7 @@ void World::tell_all(Notice::Kind kind, const std::string& reason) {
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_) continue;
     MPI_Request request = MPI_REQUEST_NULL;
-    // A peer that cannot be told any more learns it from the launcher.
+    // An unreachable peer learns of the failure from the launcher.
     if (MPI_Isend(notice.get(), sizeof(Notice), MPI_BYTE, peer, kNoticeTag, notices_, &request) ==
         MPI_SUCCESS)
       MPI_Request_free(&request);

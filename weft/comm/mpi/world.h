@@ -1,5 +1,5 @@
-// One process's place among the MPI ranks: the lock around every MPI call, waiting without
-// spinning, and the word that some rank failed.
+// One process among the MPI ranks: the lock around every MPI call, waiting without spinning, and
+// failure notices.
 #pragma once
 
 #include <mpi.h>
@@ -20,22 +20,22 @@ namespace weft::comm::mpi {
 // Throws SystemError with MPI's own text unless `code` is success.
 void check_mpi(int code, const char* call);
 
-// What a rank tells all others, at most once of each kind. Fixed size, so that nothing a peer says
-// decides how much is read.
+// Notice from one rank to all others, at most one of each kind. Fixed size: a peer cannot choose
+// how many bytes are read.
 struct Notice {
   enum class Kind : std::int32_t { Failed, Ended };
   Kind kind = Kind::Failed;
-  std::array<char, 1020> reason{};  // ends with a zero
+  std::array<char, 1020> reason{};  // zero-terminated
 };
 
-// Requests under way to and from peers, and the memory they use besides the tensors.
+// Requests in flight and the memory they use besides the tensors.
 struct Requests {
   std::vector<MPI_Request> all;
-  std::vector<int> members;  // the peer of each
+  std::vector<int> members;  // peer of each request
   std::shared_ptr<void> storage;
 
   MPI_Request* add(int member);
-  std::vector<int> late() const;  // peers with a request that is not over
+  std::vector<int> late() const;  // peers with an unfinished request
 };
 
 class World {
@@ -46,37 +46,37 @@ class World {
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  int local_rank() const { return local_rank_; }  // among those on this machine
+  int local_rank() const { return local_rank_; }  // index among the ranks of this machine
   double timeout_seconds() const { return timeout_seconds_; }
   int largest_tag() const { return largest_tag_; }
 
-  // Calls `start`, which adds to `requests`, with the data communicator and the lock.
+  // Calls `start` with the data communicator, under the lock; `start` adds to `requests`.
   void post(Requests& requests, const std::function<void(MPI_Comm)>& start);
 
-  // Sleeps and polls until all requests are over. Throws when a rank failed, and SystemError with
-  // the text of `late` when nothing has moved for the timeout; requests still under way are then
-  // cancelled. A failure elsewhere is heeded `patience` seconds later: bytes that both sides have
-  // agreed on arrive, and memory must not be written after it was given back.
+  // Sleeps and polls until all requests are finished. Throws if a rank failed. SystemError with the
+  // text of `late` if nothing has moved for the timeout; unfinished requests are then cancelled. A
+  // failure elsewhere takes effect `patience` seconds later: agreed bytes still arrive, and MPI
+  // must not write to freed memory.
   void wait(Requests& requests,
             double patience,
             const std::function<std::string(const std::vector<int>&)>& late);
 
-  // The first failure known here counts; tells all ranks if it is this one's.
+  // Records the first known failure; tells all ranks if this rank failed.
   void fail(const std::string& reason);
   std::optional<Failure> failure() const;
 
-  // Says that this rank is done and waits for the others: for as long as they take where all is
-  // well, as MPI_Finalize does; for a short grace where one failed.
+  // Reports the end of this rank and waits for the others. Without a failure the wait is unlimited,
+  // as in MPI_Finalize; after a failure it is a short grace period.
   void gather_ends();
-  // Leaves MPI, together with the others if they all came to the end. Otherwise MPI is not
-  // finalized, and the launcher ends the rest when this process exits. The last call here.
+  // Leaves MPI, together with the others if all reached the end. Otherwise MPI is not finalized,
+  // and the launcher ends the other ranks when this process exits. Must be the last call.
   void leave();
 
  private:
   using LateText = std::function<std::string(const std::vector<int>&)>;
 
   void poll_until_over(Requests& requests, double patience, const LateText& late);
-  // The next three are called with the lock held.
+  // Call the next three with the lock held.
   void tell_all(Notice::Kind kind, const std::string& reason);
   void listen();
   void abandon(Requests& requests);

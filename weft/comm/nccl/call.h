@@ -1,4 +1,4 @@
-// Calls of NCCL: every one is checked, and a failure names it.
+// Checked NCCL calls; an error names the call.
 #pragma once
 
 #include <nccl.h>

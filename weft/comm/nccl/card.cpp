@@ -12,7 +12,7 @@
 namespace weft::comm::nccl {
 namespace {
 
-// Names of machines may be the same; the number that each gives itself at its start is not.
+// Identifies the machine by host name and boot id; host names alone may repeat.
 std::string this_machine() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);

@@ -1,4 +1,4 @@
-// Which GPU this rank works on.
+// The GPU of this rank.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace weft::comm::nccl {
 
 struct Card {
-  int ordinal = 0;   // as the driver counts for this process
-  std::string text;  // the same for the same card, whichever process asks
+  int ordinal = 0;   // CUDA ordinal in this process
+  std::string text;  // identity of the GPU, equal in all processes
 };
 
-// Makes it the calling thread's. SystemError where there is none.
+// Selects the GPU for the calling thread. SystemError if this machine has none.
 Card use_card(int local_rank);
 
 }  // namespace weft::comm::nccl

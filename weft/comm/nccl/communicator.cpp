@@ -16,7 +16,7 @@ namespace {
 using tensor::DType;
 using tensor::cuda::CudaStream;
 
-// What moves as it is.
+// Type of data that is moved without arithmetic.
 constexpr ncclDataType_t kByte = ncclUint8;
 
 ncclDataType_t reducible(DType dtype) {
@@ -39,7 +39,7 @@ ncclDataType_t reducible(DType dtype) {
 
 std::size_t to_size(std::int64_t count) { return static_cast<std::size_t>(count); }
 
-// A group must be ended whatever its calls said; the first that failed is told.
+// Ends an NCCL group whatever its calls return; throws the first error.
 class Group {
  public:
   explicit Group(Line::Turn& turn) : turn_(turn) { add("ncclGroupStart", ncclGroupStart()); }
@@ -62,7 +62,7 @@ class Group {
   ncclResult_t failed_ = ncclSuccess;
 };
 
-// out = the maximum of `members` pieces that lie one after the other; NaN where any is.
+// out = the maximum of `members` consecutive pieces; NaN if any is NaN.
 template <typename T>
 void reduce_largest(cudaStream_t stream, T* out, const T* pieces, int members, std::int64_t each) {
   using tensor::cuda::kMostSources;
@@ -132,8 +132,8 @@ void NcclCommunicator::connect(int from, int to) {
   lane->open();
 }
 
-// Stages are connected ahead of the first step; what is sent outside of steps (a state that is
-// saved) connects where it is first sent.
+// The lanes of pipeline stages are opened before the first step. Other transfers (a state that is
+// saved) open their lane at first use.
 std::shared_ptr<Lane> NcclCommunicator::lane_between(Stream& stream, int from, int to) {
   std::shared_ptr<Lane>& lane = between_[{from, to}];
   if (lane) return lane;
@@ -158,7 +158,7 @@ std::int64_t NcclCommunicator::count_to_others(Content content, std::int64_t byt
   return (group_.size() - 1) * bytes;
 }
 
-// Both sides of a pair know the same size, so that both leave out what is empty.
+// Both sides of a pair know the same size, so both skip empty parts.
 std::int64_t NcclCommunicator::exchange(Line::Turn& turn,
                                         std::span<const Part> parts,
                                         Content content) {
@@ -265,7 +265,7 @@ void NcclCommunicator::reduce_scatter(Stream& stream,
   });
 }
 
-// The bytes that an exchange of chunks, a sum, and the sums to everybody send.
+// Bytes sent by an exchange of chunks, a local sum and an all-gather of the sums.
 std::int64_t NcclCommunicator::count_all_reduce(std::int64_t elements, std::int64_t width) {
   const Chunks chunks{.elements = elements, .members = group_.size()};
   std::int64_t sent = 0;
@@ -281,7 +281,7 @@ std::int64_t NcclCommunicator::count_all_reduce(std::int64_t elements, std::int6
 void NcclCommunicator::all_reduce(Stream& stream, Tensor data, Reduce reduce) {
   tensor::check_reducible(data.dtype());
   const std::int64_t sent = count_all_reduce(data.elements(), tensor::size_of(data.dtype()));
-  // NCCL's maximum of floating-point numbers loses a NaN.
+  // NCCL's maximum of floating-point numbers loses NaN.
   if (reduce == Reduce::Max && data.dtype() == DType::F32) {
     return find_largest<float>(stream, data, sent);
   }
@@ -299,7 +299,7 @@ void NcclCommunicator::all_reduce(Stream& stream, Tensor data, Reduce reduce) {
   });
 }
 
-// Gathers everyone's numbers, as many at a time as the stream's workspace holds.
+// Gathers all members' numbers, as many at a time as the stream's workspace holds.
 template <typename T>
 void NcclCommunicator::find_largest(Stream& stream, const Tensor& data, std::int64_t sent) {
   constexpr auto kWidth = std::int64_t{sizeof(T)};

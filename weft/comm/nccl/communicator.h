@@ -1,8 +1,8 @@
-// The communicator of ranks on GPUs: NCCL's own collectives, and grouped sends and receives for the
-// variable all-to-all.
+// Communicator of ranks on GPUs: NCCL collectives, and grouped sends and receives for the variable
+// all-to-all.
 //
-// Bytes are counted as the other backends count them (collectives.h): those that an exchange and a
-// sum in member order would send.
+// Bytes are counted as in the other backends (collectives.h): as for an exchange and a sum in
+// member order.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace weft::comm::nccl {
 
 class NcclCommunicator final : public Communicator {
  public:
-  // All members come here; `key` is theirs alone.
+  // All members make it together; `key` is unique to the group.
   NcclCommunicator(World& world, Membership group, std::string key);
 
   const std::string& name() const override { return group_.name; }
@@ -35,9 +35,9 @@ class NcclCommunicator final : public Communicator {
                   RowCounts receive_rows,
                   RowCounts send_rows,
                   Content content) override;
-  // NCCL takes sizes from the host alone: the stream's own thread reads the counts and hands the
-  // exchange over when they are there. The calling thread does not wait; that of the next operation
-  // of another communicator may, for its number (line.h).
+  // NCCL takes sizes from the host. The stream's own thread reads the counts and then issues the
+  // exchange. The calling thread does not wait. The thread of the next operation on another
+  // communicator may wait for its turn (line.h).
   void all_to_all_counted(Stream& stream,
                           Tensor receive,
                           Tensor receive_rows,
@@ -57,8 +57,8 @@ class NcclCommunicator final : public Communicator {
   std::vector<Sent> sent() const override { return ledger_.sent(); }
 
  private:
-  // Enqueues `calls` as one piece of work: it gets a Line::Turn, keeps its arguments by value (and
-  // no tensor, whose memory it would hold) and returns the bytes it sent to other ranks.
+  // Enqueues `calls` as one piece of work. It gets a Line::Turn and returns the bytes sent to other
+  // ranks. It keeps its arguments by value, but no tensor, which would hold memory.
   template <typename Calls>
   void issue(Stream& stream, Operation operation, tensor::WorkSize size, Calls calls) {
     issue_on(all_, stream, operation, size, std::move(calls));
@@ -69,7 +69,7 @@ class NcclCommunicator final : public Communicator {
                 Operation operation,
                 tensor::WorkSize size,
                 Calls calls);
-  // That of one direction between two members. At its first use the stream's thread opens it: the
+  // Lane for one direction between two members. The stream's thread opens it at first use, so the
   // calling thread does not wait for the peer.
   std::shared_ptr<Lane> make_lane(int from, int to);
   std::shared_ptr<Lane> lane_between(Stream& stream, int from, int to);
@@ -83,7 +83,7 @@ class NcclCommunicator final : public Communicator {
   tensor::WorkSize size_of_pair(std::int64_t bytes, int peer) const {
     return {.bytes = bytes, .members = pairs_[static_cast<std::size_t>(peer)]};
   }
-  // Counts so many bytes to every other member; returns their sum.
+  // Counts `bytes` for each other member; returns the sum.
   std::int64_t count_to_others(Content content, std::int64_t bytes);
   std::int64_t count_all_reduce(std::int64_t elements, std::int64_t width);
 
@@ -91,8 +91,8 @@ class NcclCommunicator final : public Communicator {
   const Membership group_;
   const std::string key_;
   const std::shared_ptr<Lane> all_;
-  std::map<std::pair<int, int>, std::shared_ptr<Lane>> between_;  // by members, from and to
-  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and this one's, in order
+  std::map<std::pair<int, int>, std::shared_ptr<Lane>> between_;  // by members: from, to
+  std::vector<std::array<int, 2>> pairs_;  // by member: its world rank and ours, ascending
   Ledger ledger_;
 };
 

@@ -1,9 +1,8 @@
-// The communicators of a group: one for what all members do together, and one for each direction
-// between two members that send to each other.
+// NCCL communicators of a group: one for collectives, and one for each direction between two
+// members that send to each other.
 //
-// NCCL runs the operations of one communicator one after the other, whatever their streams. Two
-// neighbours that send to each other at once, or a ring in which all send first, need one for each
-// direction.
+// NCCL runs the operations of one communicator in order, on any streams. Two neighbours that send
+// to each other at once, or a ring that sends first, need one for each direction.
 #pragma once
 
 #include <exception>
@@ -15,7 +14,7 @@
 
 namespace weft::comm::nccl {
 
-// A communicator that may still be on its way.
+// A communicator that opens asynchronously.
 class Lane {
  public:
   Lane(World& world, Membership group, std::string key)
@@ -26,7 +25,7 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Meets the other members, who call it too. Once.
+  // Meets the other members, which call it too. Call once.
   void open() {
     try {
       promise_.set_value(world_.open(group_, key_));
@@ -35,7 +34,7 @@ class Lane {
       throw;
     }
   }
-  // Waits for it; throws what open() threw.
+  // Waits until open; throws what open() threw.
   Line& line() const { return *line_.get(); }
 
  private:

@@ -7,7 +7,7 @@
 namespace weft::comm::nccl {
 namespace {
 
-// The same for the same members in the same order.
+// Equal for the same members in the same order.
 std::uint64_t fingerprint(const std::vector<int>& members) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const int rank : members) hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0x100000001b3u;
@@ -56,7 +56,7 @@ void run_in(World& world, const LaunchOptions& options, const RankFunction& func
   if (error) std::rethrow_exception(error);
 }
 
-// What fails before there is a world is told by this rank alone.
+// A failure before the world exists is reported by this rank only.
 std::unique_ptr<World> join_world(const rendezvous::Place& place, const LaunchOptions& options) {
   try {
     return std::make_unique<World>(place, use_card(place.local_rank), options.timeout_seconds);

@@ -10,10 +10,10 @@ namespace {
 using rendezvous::Clock;
 using rendezvous::seconds_from_now;
 
-constexpr int kQuickLooks = 200;  // before sleeping between two looks
+constexpr int kQuickLooks = 200;  // polls before the first sleep
 constexpr auto kBetweenLooks = std::chrono::microseconds(50);
 
-// The first member's, through the store.
+// NCCL id made by the first member and shared through the store.
 ncclUniqueId shared_id(rendezvous::Store& store, const Membership& group, const std::string& key) {
   ncclUniqueId id{};
   if (group.self == 0) {
@@ -110,7 +110,7 @@ void Line::forget_landed() {
 }
 
 std::optional<std::string> Line::trouble() {
-  // Whoever calls NCCL now looks for trouble himself.
+  // A thread inside NCCL holds the lock and checks for trouble itself.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || comm_ == nullptr) return std::nullopt;
   ncclResult_t state = ncclSuccess;

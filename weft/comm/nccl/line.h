@@ -1,12 +1,11 @@
-// One NCCL communicator of this rank, and the operations under way on it.
+// One NCCL communicator of this rank and its operations in flight.
 //
 // The calls of all communicators of a rank reach NCCL in the order in which their operations were
-// enqueued (Order), whatever threads the streams issue them from: two ranks whose orders differ
-// would wait for each other.
+// enqueued (Order), from any thread. Two ranks with different orders would wait for each other.
 //
-// It is made non-blocking: no call of NCCL waits for a peer, so that every wait has a deadline and
-// ends when a rank fails. Each operation stands between two CUDA events; one that has begun and
-// does not end within the timeout is trouble.
+// The communicator is non-blocking: no NCCL call waits for a peer, so every wait has a deadline and
+// ends when a rank fails. Each operation lies between two CUDA events. An operation that runs
+// longer than the timeout is trouble.
 #pragma once
 
 #include <atomic>
@@ -26,32 +25,32 @@ namespace weft::comm::nccl {
 
 class Order {
  public:
-  // For whoever enqueues.
+  // For the enqueuing thread.
   std::uint64_t take_number() { return taken_++; }
   bool is_up(std::uint64_t number) const { return up_.load() >= number; }
   void next() { ++up_; }
 
  private:
-  std::uint64_t taken_ = 0;  // the enqueuing thread's
+  std::uint64_t taken_ = 0;  // used by the enqueuing thread only
   std::atomic<std::uint64_t> up_{0};
 };
 
 class Line {
  public:
-  // Meets the other members, who give the same key; throws where one does not come in time.
+  // Meets the other members, which give the same key. Throws if a member misses the timeout.
   Line(rendezvous::Store& store,
        Order& order,
        const Membership& group,
        const std::string& key,
        double timeout_seconds);
 
-  // What the calls of an operation get.
+  // Argument of the calls of an operation.
   class Turn {
    public:
     Turn(Line& line, cudaStream_t stream) : line_(line), stream_(stream) {}
     ncclComm_t comm() const { return line_.comm_; }
     cudaStream_t stream() const { return stream_; }
-    // Every result of NCCL goes through here: waits until it is handed to the stream.
+    // Checks an NCCL result and waits until NCCL has enqueued the operation on the stream.
     void settle(const char* call, ncclResult_t result) { line_.settle(call, result); }
 
    private:
@@ -59,8 +58,7 @@ class Line {
     const cudaStream_t stream_;
   };
 
-  // Hands over one operation when its number is up: what `calls` does with its Turn. Throws where a
-  // rank has failed.
+  // Runs `calls` with a Turn when `number` is up. Throws if a rank has failed.
   template <typename Calls>
   void run(std::string_view operation,
            std::uint64_t number,
@@ -77,12 +75,12 @@ class Line {
     order_.next();
   }
 
-  // What is wrong with it now, for the thread that watches.
+  // Current fault, for the watcher thread. nullopt: none.
   std::optional<std::string> trouble();
-  // Ends what is under way; the streams go on, with wrong data. Any thread may call it; it may
-  // block.
+  // Aborts operations in flight; the streams continue with wrong data. Any thread may call it; it
+  // may block.
   void cut();
-  // The end where all is well; the other members end theirs too.
+  // Orderly end; the other members close theirs too.
   void close();
 
  private:
@@ -90,11 +88,12 @@ class Line {
     std::string_view operation;
     std::uint64_t number = 0;
     cudaEvent_t begin = nullptr, end = nullptr;
-    std::optional<rendezvous::Clock::time_point> since = std::nullopt;  // it was seen to run
+    // Time at which it was first seen running.
+    std::optional<rendezvous::Clock::time_point> since = std::nullopt;
   };
 
   void await(std::string_view operation, std::uint64_t number) const;
-  // The next four are called with the lock held.
+  // Call the next four with the lock held.
   void check_alive() const;
   void settle(const char* call, ncclResult_t result);
   cudaEvent_t mark(cudaStream_t stream);
@@ -105,9 +104,9 @@ class Line {
   const Membership group_;
   const double timeout_seconds_;
   std::mutex mutex_;
-  ncclComm_t comm_ = nullptr;  // none: aborted or closed
+  ncclComm_t comm_ = nullptr;  // nullptr: aborted or closed
   tensor::cuda::Events events_{tensor::cuda::EventUse::Order};
-  std::deque<Flight> flights_;  // NCCL runs the operations of one communicator in order
+  std::deque<Flight> flights_;  // ordered: NCCL runs the operations of one communicator in order
   std::uint64_t runs_ = 0;
 };
 

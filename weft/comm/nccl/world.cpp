@@ -8,13 +8,13 @@ namespace {
 using rendezvous::Clock;
 
 constexpr auto kBetweenVisits = std::chrono::milliseconds(10);
-// When a peer goes, NCCL notices as well as the rendezvous, which knows who it was.
+// Wait for the rendezvous, which knows the failed rank, after NCCL notices a failure.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kAbortGrace = std::chrono::seconds(5);
 
 }  // namespace
 
-// Aborts under way; the threads may outlive the world.
+// Aborts in flight; their threads may outlive the world.
 struct World::Aborts {
   std::mutex mutex;
   std::condition_variable ended;
@@ -64,7 +64,7 @@ std::shared_ptr<Line> World::open(const Membership& group, const std::string& ke
 }
 
 void World::close(const std::shared_ptr<Line>& line) {
-  if (failure()) return;  // then the watching thread ends it
+  if (failure()) return;  // the watcher thread then ends it
   {
     const std::lock_guard lock(mutex_);
     std::erase(lines_, line);
@@ -99,10 +99,10 @@ void World::look_for_trouble() {
   troubled_since_.reset();
 }
 
-// An abort may wait for the kernels of another communicator, which only that one's abort ends: each
-// has a thread of its own.
+// One thread per abort. An abort may wait for the kernels of another communicator, which only that
+// communicator's abort ends.
 void World::abort_all(const Failure& failure) {
-  verdict_->set(failure);  // before the first stream goes on
+  verdict_->set(failure);  // before the first stream continues
   const std::lock_guard lock(mutex_);
   for (const auto& line : lines_) {
     {

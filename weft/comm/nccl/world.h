@@ -1,6 +1,6 @@
-// What this process knows of the world: the rendezvous, its communicators, and a thread that
-// watches both. When a rank fails, here or elsewhere, that thread ends everything that waits for a
-// peer, and the streams tell who failed.
+// This process in the world: the rendezvous, its communicators and a thread that watches both. If a
+// rank fails, here or elsewhere, the watcher ends every wait for a peer, and the streams throw an
+// error that names the failed rank.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@
 
 namespace weft::comm::nccl {
 
-// The failure of the world, for streams, which may live longer than it.
+// Failure of the world, for streams, which may outlive the world.
 class Verdict final : public tensor::cuda::Outside {
  public:
   explicit Verdict(int rank) : rank_(rank) {}
@@ -62,9 +62,9 @@ class World {
   rendezvous::Store store_;
   Order order_;
   const std::shared_ptr<Verdict> verdict_;
-  std::optional<rendezvous::Clock::time_point> troubled_since_;  // the watching thread's
+  std::optional<rendezvous::Clock::time_point> troubled_since_;  // used by the watcher thread only
   std::shared_ptr<Aborts> aborts_;
-  std::mutex mutex_;  // of the next three
+  std::mutex mutex_;  // guards the next three
   std::vector<std::shared_ptr<Line>> lines_;
   std::condition_variable stop_;
   bool stopping_ = false;

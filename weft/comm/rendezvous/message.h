@@ -1,5 +1,5 @@
-// What ranks say to rank 0 and hear from it, as bytes. Whoever reaches the port may send anything:
-// lengths are bounded before they are believed, and what is no message is an error.
+// Messages between ranks and rank 0, as bytes. A stranger may send anything to the port: lengths
+// are bounded before use, and an invalid message is an error.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace weft::comm::rendezvous {
 
 struct Message {
   enum class Kind : std::uint8_t {
-    Hello,     // rank, number = the world it was started for, key = its card
-    Welcome,   // all ranks are here
-    Refused,   // value = why
+    Hello,     // rank, number = the expected world, key = its GPU
+    Welcome,   // all ranks have arrived
+    Refused,   // value = the reason
     Put,       // key, value
-    Get,       // key; answered by Value as soon as somebody has put it
+    Get,       // key; answered by Value after the Put of that key
     Value,     // key, value
-    Failed,    // rank, value = why
-    Ended,     // the rank is done
-    AllEnded,  // all are
+    Failed,    // rank, value = the reason
+    Ended,     // this rank is done
+    AllEnded,  // all ranks are done
   };
 
   Kind kind = Kind::Hello;
@@ -32,11 +32,11 @@ inline constexpr std::size_t kLongestKey = 512;
 inline constexpr std::size_t kLongestValue = 4096;
 inline constexpr std::size_t kLongestMessage = 20 + kLongestKey + kLongestValue;
 
-// A key that is too long is a bug (CHECK); a value is cut.
+// CHECKs the length of the key; truncates a long value.
 std::string encoded(const Message& message);
 
-// Takes the first message off `bytes`; none where it is not whole yet. SystemError for bytes that
-// are no message, or one of another version of the protocol.
+// Removes the first message from `bytes`. nullopt: incomplete. SystemError: invalid bytes, or
+// another protocol version.
 std::optional<Message> take_message(std::string& bytes);
 
 }  // namespace weft::comm::rendezvous

@@ -15,9 +15,9 @@ using base::text;
 
 constexpr long long kMostRanks = 1 << 20;
 constexpr long long kLargestPort = 65535;
-constexpr int kUsualPort = 29517;  // of ranks on one machine, where nobody names one
+constexpr int kUsualPort = 29517;  // default port of ranks on one machine
 
-// torchrun's own agent listens at MASTER_PORT when this is True; ranks meet at the next one.
+// torchrun's own agent listens at MASTER_PORT if this is True; ranks then use the next port.
 constexpr const char* kAgentListens = "TORCHELASTIC_USE_AGENT_STORE";
 
 constexpr std::array kVariables{"RANK",
@@ -31,7 +31,7 @@ constexpr std::array kVariables{"RANK",
                                 "OMPI_COMM_WORLD_LOCAL_SIZE",
                                 kAgentListens};
 
-// Reads variables and keeps what is wrong with them.
+// Reads variables and collects their errors.
 class Reader {
  public:
   explicit Reader(const Environment& environment) : environment_(environment) {}
@@ -95,7 +95,8 @@ void read_master(Reader& reader, const Environment& environment, Place& place) {
       reader.number("MASTER_PORT", "a port that rank 0 may listen at", 1, kLargestPort - next);
 }
 
-// Rank 0 listens at every address it has: on its own machine its name may be a loopback one.
+// On several machines rank 0 listens at every address: its host name may resolve to a loopback
+// address there.
 void take_meeting_point(const MeetingPoint& point, bool is_one_machine, Place& place) {
   if (!is_one_machine) place.address = place.rank == 0 ? "0.0.0.0" : point.machine;
   place.port = point.port;

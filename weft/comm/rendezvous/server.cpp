@@ -15,9 +15,9 @@ using base::text;
 using Kind = Message::Kind;
 
 constexpr int kServerTick = 20;         // ms
-constexpr double kHelloSeconds = 10;    // for a connection to say who it is
-constexpr double kFarewellSeconds = 1;  // for what is left to say at the end
-constexpr int kMostStrangers = 256;     // connections at once that have not said who they are
+constexpr double kHelloSeconds = 10;    // time for a connection to send its hello
+constexpr double kFarewellSeconds = 1;  // time for pending messages at the end
+constexpr int kMostStrangers = 256;     // most connections without a hello at once
 constexpr std::size_t kMostValues = 1 << 20;
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Where ranks meet before they can talk: a thread of rank 0's process that every rank is connected
-// to as long as the run lasts. It knows when all have come, passes small values between them, and
-// tells all of them who failed first: whoever says so, or whoever's connection ends.
+// Rendezvous server: a thread of rank 0's process, with a connection to every rank during the run.
+// It waits for all ranks, passes small values between them and tells every rank of the first
+// failure. A failure is a message that says so, or a lost connection.
 //
-// Strangers that reach the port are dropped and change nothing; nobody is let in once all ranks are
-// here. There is no secret, though: who speaks the protocol may say that he is a rank. NCCL's own
-// connections ask for none either; both want a network of one's own.
+// Connections from strangers are dropped without effect; none is accepted after all ranks have
+// arrived. There is no secret: a program that speaks the protocol may claim a rank. NCCL's own
+// connections have no secret either. Both need a private network.
 #pragma once
 
 #include <atomic>
@@ -24,21 +24,21 @@ namespace weft::comm::rendezvous {
 
 class Server {
  public:
-  // Listens from now on. SystemError where it cannot.
+  // Starts to listen. SystemError if it cannot.
   Server(const Place& place, double timeout_seconds);
-  // Sends what is left to say, for a short while, and closes the connections.
+  // Sends pending messages for a short while, then closes the connections.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Rank 0's own connection; taken once.
+  // Rank 0's own connection; take it once.
   base::Descriptor take_own_end() { return std::move(own_end_); }
 
  private:
   struct Peer {
     base::Descriptor socket;
     Clock::time_point hello_until;
-    int rank = -1;  // none: it has not said hello
+    int rank = -1;  // -1: no hello yet
     std::string in = {}, out = {};
     std::string card = {};
     bool has_ended = false;
@@ -71,7 +71,7 @@ class Server {
   base::Descriptor own_end_;
   std::vector<Peer> peers_;
   std::map<std::string, std::string> values_;
-  std::map<std::string, std::set<int>> waiting_;  // ranks, by key
+  std::map<std::string, std::set<int>> waiting_;  // waiting ranks by key
   std::optional<Failure> failure_;
   bool is_complete_ = false;
   std::atomic<bool> stopping_{false};

@@ -26,7 +26,7 @@ using base::text;
 
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 constexpr int kQueue = 1024;
-constexpr int kAtOnce = 64;  // connections taken before others are served
+constexpr int kAtOnce = 64;  // connections accepted before others are served
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
@@ -72,7 +72,7 @@ void take_every_address(addrinfo& at) {
 void send_at_once(const Descriptor& socket) {
   const int yes = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // The end of a machine that says no goodbye is noticed too.
+  // Also detects a peer machine that vanished without closing the connection.
   ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 }
 
@@ -81,7 +81,7 @@ int milliseconds_until(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
 }
 
-// Whether the connection stands; errno says why not.
+// True if connected; otherwise errno has the reason.
 bool try_connect(const Descriptor& socket, const addrinfo& at, Clock::time_point deadline) {
   make_nonblocking(socket);
   if (::connect(socket.get(), at.ai_addr, at.ai_addrlen) == 0) return true;

@@ -1,4 +1,4 @@
-// Sockets of the rendezvous: those that rank 0 listens at, and the one that a rank reaches it by.
+// Sockets of the rendezvous: rank 0 listens, the other ranks connect.
 #pragma once
 
 #include <chrono>
@@ -13,32 +13,32 @@ namespace weft::comm::rendezvous {
 using Clock = std::chrono::steady_clock;
 Clock::time_point seconds_from_now(double seconds);
 
-// At every address of this machine, or at its own alone where `address` is a loopback one.
-// SystemError where the port is taken, or the address is nobody's.
+// Listens at every address of this machine; for a loopback `address`, at that address only.
+// SystemError if the port is taken or the address is unknown.
 base::Descriptor listen_at(const std::string& address, int port);
 
-// One of this machine's that nobody listens at now.
+// A port of this machine that is free now.
 int free_port();
 
-// Tries again until somebody listens there; SystemError with the last reason at the deadline.
+// Retries until a listener answers; SystemError with the last reason at the deadline.
 base::Descriptor connect_to(const std::string& address, int port, Clock::time_point deadline);
 
 // Two ends of one connection inside this process.
 std::pair<base::Descriptor, base::Descriptor> connected_pair();
 
-// A waiting connection, if there is one.
+// Accepts the waiting connections, a limited number at once.
 std::vector<base::Descriptor> accept_waiting(const base::Descriptor& listener);
 
 void make_nonblocking(const base::Descriptor& socket);
 
 enum class Received { Bytes, Nothing, End };
-// Appends what has come, at most `most` bytes, without waiting. An error is the End.
+// Appends the available bytes, at most `most`, without waiting. An error counts as End.
 Received receive_into(std::string& bytes, const base::Descriptor& socket, std::size_t most);
 
-// Sends all of it, waiting while the other side is slow, at most until the deadline; whether it
-// went.
+// Sends all bytes and waits for a slow peer, at most until the deadline. True if all bytes were
+// sent.
 bool send_all(const base::Descriptor& socket, std::string_view bytes, Clock::time_point deadline);
-// Sends what goes without waiting and takes it off `bytes`; false where the other side is gone.
+// Sends without waiting and removes the sent part from `bytes`. False if the peer is gone.
 bool send_some(const base::Descriptor& socket, std::string& bytes);
 
 }  // namespace weft::comm::rendezvous

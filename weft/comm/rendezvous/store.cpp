@@ -12,8 +12,8 @@ using base::text;
 using Kind = Message::Kind;
 
 constexpr int kStoreTick = 50;       // ms
-constexpr double kGraceSeconds = 3;  // for all ranks to end after one failed
-constexpr double kSlackSeconds = 1;  // rank 0 says who is missing; its clock may be a bit behind
+constexpr double kGraceSeconds = 3;  // time for all ranks to end after a failure
+constexpr double kSlackSeconds = 1;  // slack for rank 0's clock: rank 0 names the missing ranks
 
 std::unique_ptr<Server> server_for(const Place& place, double timeout_seconds) {
   return place.rank == 0 ? std::make_unique<Server>(place, timeout_seconds) : nullptr;
@@ -57,7 +57,7 @@ void Store::join(const std::string& card) {
              place_.address,
              place_.port));
   }
-  if (is_welcome_) return;  // who fails from now on is met by what this rank does next
+  if (is_welcome_) return;  // a later failure surfaces in this rank's next operation
   if (refused_) throw base::SystemError(*refused_);
   throw_peer_failed(*failure_);
 }
@@ -117,7 +117,7 @@ void Store::lose_connection(const std::string& reason) {
 
 void Store::send(const Message& message) {
   const std::lock_guard lock(sending_);
-  // Where rank 0 is gone, the listener notices.
+  // If rank 0 is gone, the listener notices.
   send_all(socket_, encoded(message), seconds_from_now(timeout_seconds_));
 }
 

@@ -1,4 +1,4 @@
-// A rank's side of the rendezvous: its connection to rank 0 (server.h) as long as the run lasts.
+// A rank's side of the rendezvous: its connection to rank 0 (server.h) during the run.
 #pragma once
 
 #include <condition_variable>
@@ -16,25 +16,26 @@ namespace weft::comm::rendezvous {
 
 class Store {
  public:
-  // Returns when all ranks are here. `card` names the GPU of this rank, the same text for the same
-  // one: two ranks with one card are refused; none is compared where it is empty. SystemError
-  // where ranks are missing at the end of the timeout, and where one is refused.
+  // Returns when all ranks have arrived. `card` identifies the GPU of this rank; two ranks with one
+  // GPU are refused. Empty: not compared. SystemError if ranks are missing at the timeout or one is
+  // refused.
   Store(const Place& place, const std::string& card, double timeout_seconds);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Small values (message.h), by keys that are put once. get() waits for somebody to put it, until
-  // the timeout; both throw where a rank failed.
+  // Small values (message.h) by key; a key is put once. get() waits for the put until the timeout.
+  // Both throw if a rank failed.
   void put(const std::string& key, const std::string& value);
   std::string get(const std::string& key);
 
-  // This rank failed; the first failure of the world counts. Any thread may call these two.
+  // Reports the failure of this rank; the first failure of the world counts. Any thread may call
+  // these two.
   void fail(const std::string& reason);
   std::optional<Failure> failure() const;
 
-  // Says that this rank is done and waits for the others: for as long as they take where all is
-  // well, for a short grace where one failed.
+  // Reports the end of this rank and waits for the others. Without a failure the wait is unlimited;
+  // after a failure it is a short grace period.
   void gather_ends();
 
  private:
@@ -46,11 +47,11 @@ class Store {
 
   const Place place_;
   const double timeout_seconds_;
-  const Clock::time_point deadline_;  // for all ranks to be here
-  std::unique_ptr<Server> server_;    // rank 0's
+  const Clock::time_point deadline_;  // deadline for all ranks to arrive
+  std::unique_ptr<Server> server_;    // on rank 0 only
   base::Descriptor socket_;
   std::mutex sending_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable heard_;
   std::map<std::string, std::string> values_;
   std::optional<Failure> failure_;

@@ -43,8 +43,8 @@ void run_threads(const LaunchOptions& options, const RankFunction& function) {
 
   const auto failure = world.failure();
   if (!failure) return;
-  // The rank's own error has the node's name in it; its reason alone stands in where the rank
-  // ended well after all.
+  // The rank's own error names the node. The plain reason is used if the rank ended without an
+  // error.
   const std::exception_ptr& error = errors[static_cast<std::size_t>(failure->rank)];
   if (error) throw_from_rank(failure->rank, error);
   throw base::SystemError(base::text("rank {}: {}", failure->rank, failure->reason));

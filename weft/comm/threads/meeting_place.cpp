@@ -14,7 +14,7 @@ bool is_point_to_point(const Call& call) {
   return call.operation == Operation::Send || call.operation == Operation::Receive;
 }
 
-// The parts of an offer that are for `member`. A Send or Receive has only its peer's.
+// Parts of an offer for `member`. A Send or Receive has parts for its peer only.
 std::span<const Part> parts_for(int member, std::span<const Part> parts) {
   const std::vector<std::span<const Part>> all = by_member(parts);
   return all.size() == 1 ? all[0] : all[static_cast<std::size_t>(member)];
@@ -47,7 +47,7 @@ void MeetingPlace::meet(const Membership& group,
   CHECK(!own.present, "{}: rank {} is here twice", describe(group, call), group.world_rank());
   own = {.present = true, .call = call, .parts = parts};
   const bool last = meeting.arrived + 1 == meeting.expected;
-  if (last && wire_.is_emulated()) reserve_wire(group, meeting);  // may throw: nobody copies yet
+  if (last && wire_.is_emulated()) reserve_wire(group, meeting);  // may throw: no member copies yet
   ++meeting.arrived;
   wait_for_all(lock, group, meeting, own);
 
@@ -64,7 +64,7 @@ void MeetingPlace::meet(const Membership& group,
   ++meeting.copied;
   if (error) break_up(group, reason_of(error));
   if (failure_ || meeting.copied == meeting.expected) notify_all(lock);
-  // On a slow wire the others' copies are long over when the wait for it is.
+  // On a slow wire the others' copies end before this wait does.
   const bool arrived = own.end_ns == 0 || wait_for_wire(lock, own.end_ns);
   wait_for_copies(lock, meeting);
   if (error) std::rethrow_exception(error);
@@ -93,7 +93,7 @@ void MeetingPlace::wait_for_all(Lock& lock,
   }
 }
 
-// Runs unlocked: all offers are in place and stay until wait_for_copies.
+// Runs without the lock: all offers are complete and stay until wait_for_copies.
 void MeetingPlace::copy_from_others(const Membership& group,
                                     const Meeting& meeting,
                                     const Offer& own,
@@ -110,13 +110,13 @@ void MeetingPlace::copy_from_others(const Membership& group,
       if (mine[i].in_bytes > 0) copies.push_back({mine[i].in, theirs[i].out, mine[i].in_bytes});
     }
   }
-  // The one place where bytes pass from a rank to another: each takes what is its own, by means of
-  // its own device.
+  // The only place where bytes pass from rank to rank. Each rank copies its own part through its
+  // own device.
   transfers.copy_pieces(copies);
 }
 
 void MeetingPlace::wait_for_copies(Lock& lock, Meeting& meeting) {
-  // Without a limit: copies end, and leaving earlier would free memory that is being read.
+  // No timeout: copies end, and an early return would free memory that is being read.
   changed_.wait(lock, [&] {
     return meeting.copying == 0 && (failure_ || meeting.copied == meeting.expected);
   });
@@ -144,16 +144,16 @@ void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
   }
 }
 
-// Not while holding the lock: who wakes up and finds it taken sleeps again, and the next time the
-// scheduler may leave the core to a busy thread.
+// Notifies without the lock. A thread that wakes and finds the lock taken sleeps again, and the
+// scheduler may then give the core to a busy thread.
 void MeetingPlace::notify_all(Lock& lock) {
   lock.unlock();
   changed_.notify_all();
   lock.lock();
 }
 
-// Sleeps: meanwhile other threads of the rank compute, on the same core perhaps. A failure ends it,
-// since a lost rank must not wait out a slow link.
+// Sleeps, so that other threads of the rank can compute on the same core. A failure ends the sleep
+// early: a failed world must not wait for a slow link.
 bool MeetingPlace::wait_for_wire(Lock& lock, std::int64_t end_ns) {
   const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(end_ns)};
   return !failed_.wait_until(lock, end, [&] { return failure_.has_value(); });

@@ -1,6 +1,6 @@
-// Where the threads of one group meet: each lays out its buffers, all check and copy what is theirs
-// from the others, and nobody takes its buffers back before the last copy is done. Where links are
-// emulated, each then stays until the last of its bytes would have passed the emulated links.
+// Meeting of the threads of one group. Each thread offers its buffers, checks the others' and
+// copies its part from them. No thread takes its buffers back before the last copy ends. Over
+// emulated links, each thread then waits until its last byte would have passed them.
 #pragma once
 
 #include <condition_variable>
@@ -29,11 +29,11 @@ class MeetingPlace {
             std::span<const Part> parts,
             tensor::Transfers& transfers);
 
-  // Ends all meetings, those to come too.
+  // Ends all meetings, present and future.
   void poison(const Failure& failure);
 
  private:
-  // What one member has laid out. The parts belong to its waiting thread.
+  // Buffers offered by one member. The parts belong to its waiting thread.
   struct Offer {
     bool present = false;
     Call call;
@@ -60,9 +60,9 @@ class MeetingPlace {
   void wait_for_all(Lock& lock, const Membership& group, Meeting& meeting, const Offer& own);
   void wait_for_copies(Lock& lock, Meeting& meeting);
   void notify_all(Lock& lock);
-  // Called by the last to arrive.
+  // Called by the last member to arrive.
   void reserve_wire(const Membership& group, Meeting& meeting);
-  // False where a failure came first.
+  // False if a failure came first.
   bool wait_for_wire(Lock& lock, std::int64_t end_ns);
   // Called with the lock held: no copy starts from now on.
   void break_up(const Membership& group, const std::string& reason);
@@ -71,7 +71,7 @@ class MeetingPlace {
   Wire& wire_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::condition_variable failed_;  // its own, so that other meetings do not wake who sleeps
+  std::condition_variable failed_;  // separate, so that other meetings do not wake sleeping threads
   std::map<Key, Meeting> meetings_;
   std::optional<Failure> failure_;
 };

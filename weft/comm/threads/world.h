@@ -1,4 +1,4 @@
-// What the rank threads of one process share.
+// State shared by the rank threads of one process.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ class World {
   int ranks() const { return ranks_; }
   void set_fabric(const grid::Fabric& fabric) { wire_.set(fabric); }
 
-  // The meeting place of the `occurrence`-th group that a rank made of this name and these members.
+  // Meeting place of the `occurrence`-th group that a rank made with this name and these members.
   MeetingPlace& place(const std::string& name, const std::vector<int>& members, int occurrence);
 
-  // The first failure counts; all meeting places are poisoned with it.
+  // Records the first failure and poisons all meeting places with it.
   void fail(int rank, const std::string& reason);
   std::optional<Failure> failure() const;
 
@@ -41,7 +41,7 @@ class World {
   std::optional<Failure> failure_;
 };
 
-// One rank thread's place in the world.
+// One rank thread's endpoint.
 std::unique_ptr<Endpoint> make_endpoint(World& world, int rank);
 
 }  // namespace weft::comm::threads
