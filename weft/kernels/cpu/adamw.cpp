@@ -55,8 +55,8 @@ void for_each_run(Range range,
 }
 
 // m, v, g and w do not overlap, so the loop may be vectorised. Every rounding is written down:
-// cuda/adamw.cu has the same, and so the same bits, because products, roots and quotients of both
-// are rounded to nearest.
+// cuda/optimizer/adamw.cu has the same, and so the same bits, because products, roots and quotients
+// of both are rounded to nearest.
 void update(float* w,
             float* m,
             float* v,
