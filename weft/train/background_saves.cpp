@@ -12,7 +12,7 @@ BackgroundSaves::BackgroundSaves(Engine& engine, const Progress& progress)
       progress_(progress),
       talk_(engine),
       snapshot_(engine.device(), own_entries(engine, progress, talk_)) {
-  // Memory is taken where it is first used: now, and not beside a step.
+  // A first copy commits the memory now instead of during a step.
   tensor::Stream& stream = engine_.lanes()[schedule::Lane::Copy];
   snapshot_.copy(stream);
   stream.synchronize();
@@ -74,7 +74,7 @@ std::optional<EndedSave> BackgroundSaves::finish() {
   return stage_ == Stage::Finishing ? ended_with(take_result()) : std::nullopt;
 }
 
-// Where rank 0 could make no folder, the save ends here.
+// Ends the save if rank 0 could not make the folder.
 std::optional<EndedSave> BackgroundSaves::write() {
   const std::string failure = engine_.rank() == 0 ? take_result() : "";
   const bool has_folder = talk_.gather({failure.empty() ? 1 : 0}).front() == 1;
@@ -119,7 +119,7 @@ double BackgroundSaves::since_begin() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
 }
 
-// The work returns what it has to tell; what it throws is thrown by take_result.
+// Starts `work` on a thread; `work` returns its message. take_result() rethrows its exception.
 void BackgroundSaves::start(std::function<std::string()> work) {
   const auto task = std::make_shared<std::packaged_task<std::string()>>(std::move(work));
   result_ = task->get_future();

@@ -1,8 +1,9 @@
-// Checkpoints that are written while the run goes on (checkpoint.async_save). A save begins between
-// two steps. The next step's graph copies the state (`snapshot`), while a thread of rank 0 makes a
-// folder for it; then a thread of each rank writes. Ranks look at each other's threads between
-// steps, and when all are done rank 0 makes a checkpoint of their files, on a thread too: threads
-// never talk to other ranks, and between steps nobody waits for a disk.
+// Asynchronous checkpoints (checkpoint.async_save): written while the run continues.
+//
+// A save begins between two steps. The next step's graph copies the state (`snapshot`), while a
+// thread of rank 0 makes the folder. Then a thread of each rank writes its shard. Between steps the
+// ranks compare the states of their threads. When all are done, a thread of rank 0 completes the
+// checkpoint. These threads never talk to other ranks, and no step waits for a disk.
 #pragma once
 
 #include <atomic>
@@ -17,46 +18,45 @@
 
 namespace weft::train {
 
-// How a save ended, as rank 0 knows it.
+// Result of a save, known on rank 0.
 struct EndedSave {
-  std::filesystem::path folder;        // of the step
-  double seconds = 0;                  // from its begin until it was whole
+  std::filesystem::path folder;        // folder of the step
+  double seconds = 0;                  // from the begin to the complete checkpoint
   std::optional<std::string> failure;  // see save_checkpoint
-  bool is_written = false;             // whatever failed after that
+  bool is_written = false;  // true if the checkpoint is complete, even if a later action failed
 };
 
-// Every rank has one and calls the same functions, while no step is under way. Results are rank
-// 0's.
+// One per rank; all ranks call the same functions, between steps. Only rank 0 gets results.
 class BackgroundSaves {
  public:
-  // Takes memory for the copy. Engine and progress outlive it.
+  // Allocates the memory of the copy. Engine and progress must outlive it.
   BackgroundSaves(Engine& engine, const Progress& progress);
-  // What is not whole is left as after a kill.
+  // Leaves an incomplete save as a kill would.
   ~BackgroundSaves();
   BackgroundSaves(const BackgroundSaves&) = delete;
   BackgroundSaves& operator=(const BackgroundSaves&) = delete;
 
-  // A save of the state as it is now. The one before must have ended (finish).
+  // Begins a save of the current state. The previous save must have ended (finish).
   void begin();
 
-  // For the step after begin(); null: nothing is to be copied.
+  // Snapshot for the step after begin(); nullptr: no copy due.
   const checkpoint::Snapshot* due() const { return stage_ == Stage::Due ? &snapshot_ : nullptr; }
 
-  // After every step. Never waits for a disk.
+  // Call after every step. Never waits for a disk.
   std::optional<EndedSave> look();
 
-  // Waits for the save under way; none where there is none.
+  // Waits for the save in flight; nullopt: none.
   std::optional<EndedSave> finish();
 
-  std::size_t bytes() const { return snapshot_.bytes(); }  // of host memory, on this rank
+  std::size_t bytes() const { return snapshot_.bytes(); }  // host memory on this rank
 
  private:
   enum class Stage {
     Idle,
-    Due,        // to be copied by the next step; rank 0 makes a folder
-    Copied,     // there may be no folder yet
-    Writing,    // each rank its file
-    Finishing,  // rank 0 makes a checkpoint of them; the others are idle
+    Due,        // the next step copies; rank 0 makes the folder
+    Copied,     // copied; the folder may not exist yet
+    Writing,    // each rank writes its shard
+    Finishing,  // rank 0 completes the checkpoint; the others are idle
   };
   std::optional<EndedSave> write();
   void hand_over();
@@ -71,9 +71,9 @@ class BackgroundSaves {
   SaveTalk talk_;
   const checkpoint::Snapshot snapshot_;
   Stage stage_ = Stage::Idle;
-  std::optional<SavePlace> place_;  // of the save under way
+  std::optional<SavePlace> place_;  // place of the save in flight
   std::chrono::steady_clock::time_point begun_;
-  double seconds_ = 0;  // of the last one, by the thread that made it whole
+  double seconds_ = 0;  // duration of the last save, measured by the thread that completed it
   std::atomic<bool> is_given_up_ = false;
   std::thread thread_;
   std::future<std::string> result_;

@@ -6,7 +6,7 @@
 namespace weft::train {
 namespace {
 
-// Of numbers for each token, `width` each.
+// Shares numbers of each token, `width` per token.
 std::vector<std::int32_t> share_of(const std::vector<std::int32_t>& whole,
                                    std::int64_t width,
                                    const derive::SequenceShare& share) {

@@ -44,7 +44,7 @@ void Board::keep(const trace::Exposure& exposure, std::int64_t step) {
 }
 
 void Board::go_back(std::int64_t step) {
-  file_.reset();  // and with it the lock on what is cut
+  file_.reset();  // releases the lock on the events that are cut
   try {
     file_.emplace(writable_folder(request_->config), step);
   } catch (const base::SystemError& error) {

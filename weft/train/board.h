@@ -1,5 +1,5 @@
-// What rank 0 shows in TensorBoard (logger.tensorboard_dir): every step's events with one write, so
-// that a run that is killed loses at most the step it was in.
+// TensorBoard events of rank 0 (logger.tensorboard_dir). Each step is one write: a killed run loses
+// at most the current step.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,26 @@ namespace weft::train {
 
 class Board {
  public:
-  // `request` must outlive it. `step`: the steps done before, of a run that goes on.
+  // `request` must outlive it. `step`: steps done before a resumed run.
   Board(const TrainRequest& request, std::int64_t step);
 
-  // After a step, and what it evaluated. A disk that is full must not end a run: events are tried
-  // on, and failure() says what is missing.
+  // Adds a step and its evaluations. A full disk must not end a run: writing goes on, and failure()
+  // names the loss.
   void keep(const StepRecord& record, const tensor::Pool& memory);
-  // Of the traced steps, the last of which was `step`.
+  // Adds the exposure of the traced steps, the last of which is `step`.
   void keep(const trace::Exposure& exposure, std::int64_t step);
 
-  // The run goes on from an earlier step, which was its last: what is shown of later ones is cut.
+  // Resumes from an earlier step; removes later events.
   void go_back(std::int64_t step);
 
-  // Why the event file is not whole; empty: it is.
+  // Reason why the event file is incomplete; empty: complete.
   std::string failure() const;
 
  private:
   void append(std::vector<events::Event> all);
 
   const TrainRequest* request_;
-  std::optional<events::EventFile> file_;  // none where one could not be made again
+  std::optional<events::EventFile> file_;  // nullopt: could not be reopened
   std::int64_t writes_ = 0, lost_writes_ = 0;
   std::string why_lost_;
 };

@@ -8,7 +8,7 @@
 namespace weft::train {
 namespace {
 
-// Why there is no checkpoint, on rank 0; empty: there is one.
+// Saves now. Returns the error on rank 0; empty: saved.
 std::string saved_now(Engine& engine, const Progress& progress, const SavePlace& place) {
   SaveTalk talk(engine);
   const std::string failure = engine.rank() == 0 ? make_room(place) : "";

@@ -68,7 +68,7 @@ class Continuing {
         "a tenth of the steps, while the moments of the optimizer grow");
   }
 
-  // Mock tokens have nothing held out that would tell.
+  // Mock tokens have no meaningful held-out data.
   void set_evaluation() {
     const config::DatasetConfig& data = config_.dataset;
     const bool is_held_out = data.kind != config::DataKind::Mock && data.split.empty() &&

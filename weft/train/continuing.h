@@ -1,4 +1,4 @@
-// A run that goes on training a Hugging Face model, where little more than the folder is said.
+// Defaults of a run that continues a Hugging Face model.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace weft::train {
 
-// Whether somebody chose the value of a key.
+// True if the user set this key.
 using IsChosen = std::function<bool(std::string_view key)>;
 
-inline constexpr std::int64_t kContinuedTokens = 4096;  // a sequence at most
+inline constexpr std::int64_t kContinuedTokens = 4096;  // longest sequence by default
 
-// Sets what is not chosen to values that do not harm a trained model: the dtype and the balancing
-// loss of `folder`, sequences of min(4096, its positions), a small learning rate with warm-up, and
-// evaluations of held-out data. Returns what it set, with the reason: rule D3.
+// Sets unset keys to values that are safe for a trained model. These are dtype and balancing loss
+// of `folder`, min(4096, its positions) tokens a sequence, a small learning rate with warm-up, and
+// evaluations on held-out data. Returns a finding with the reason for each: rule D3.
 std::vector<config::Finding> set_continuing(const config::ModelConfig& folder,
                                             const IsChosen& is_chosen,
                                             config::Config& config);

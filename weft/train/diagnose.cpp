@@ -23,11 +23,11 @@ std::string place_of(const schedule::Node& node) {
   return node.layer == schedule::kNone ? name : base::text("{} (layer {})", name, node.layer);
 }
 
-// What one rank found, and how early it is on the way from weights to gradients: what is not finite
-// spreads to other ranks, and the earliest suspect is nearest to the cause.
+// Finding of one rank, with its position between weights and gradients. Non-finite values spread to
+// other ranks, so the earliest suspect is nearest to the cause.
 struct Suspect {
   std::int64_t order = std::numeric_limits<std::int64_t>::max();
-  std::string what;  // empty: nothing
+  std::string what;  // empty: none
 };
 
 Suspect look_at_weights(const Engine& engine) {
@@ -39,8 +39,8 @@ Suspect look_at_weights(const Engine& engine) {
   return {};
 }
 
-// How early a forward node is in the model, whatever rank runs it when. Micro-batches do not touch
-// each other, so each has a cause of its own, and the first one's is named.
+// Position of a forward node in the model, independent of rank and schedule. Micro-batches are
+// independent: each has its own cause, and the first one's is named.
 std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& node) {
   const std::int64_t layers = std::ssize(anatomy.layers);
   const std::int64_t layer = node.piece == anatomy.head.front().piece ? layers : node.layer;
@@ -50,8 +50,8 @@ std::int64_t order_of(const schedule::Anatomy& anatomy, const schedule::Node& no
          piece;
 }
 
-// The earliest forward node of this rank whose output is not finite. All ranks take part. The rows
-// go where they went: random numbers are of the step, and a budget that was lifted stays so.
+// Earliest forward node of this rank with a non-finite output. All ranks take part. Routing
+// repeats: random numbers depend on the step, and a lifted budget stays lifted.
 Suspect look_at_forward(Engine& engine, const StepInput& step, const StepTotals& totals) {
   Suspect found;
   Program& program = engine.program();

@@ -1,4 +1,4 @@
-// Where a step stopped being finite. Runs after the step, never inside it.
+// Search for the first non-finite value of a step. Runs after the step, never inside it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace weft::train {
 
 struct NotFinite {
-  int rank = 0;      // where it is seen earliest
-  std::string what;  // node or parameter, with its layer, and the step's numbers
+  int rank = 0;      // rank with the earliest one
+  std::string what;  // node or parameter with its layer, and the totals of the step
 };
 
-// Names the first rank, node or parameter, and layer whose values are not finite. Every rank calls
-// it, with the step's input and totals, and gets the same finding. Runs the step's forward again,
-// looking at every node.
+// Names the first rank, node or parameter, and layer with a non-finite value. Every rank calls it,
+// with the step's input and totals, and gets the same finding. Runs the forward again and inspects
+// every node.
 NotFinite find_not_finite(Engine& engine, const StepInput& step, const StepTotals& totals);
 
 }  // namespace weft::train

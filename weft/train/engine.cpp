@@ -17,7 +17,7 @@ constexpr std::int64_t kMostDrawingThreads = 32;
 
 using Plan = std::shared_ptr<const schedule::RankPlan>;
 
-// This rank's graphs. All ranks have the same plans, verified together before anything runs.
+// Graphs of this rank. All ranks have the same plans, verified together before anything runs.
 Plan plan_of(const config::Config& config,
              const Groups& groups,
              const EngineSetup& setup,
@@ -29,8 +29,8 @@ Plan plan_of(const config::Config& config,
   return SharedPlans(config, setup.detail).of(groups.self.pp, budget);
 }
 
-// What stages send each other, in one order on all ranks: both ranks of the first pair that is not
-// connected come to it next.
+// Connects the pipeline stages, in one order on all ranks: both ranks of the first unconnected pair
+// reach it next.
 void connect_stages(const schedule::Anatomy& anatomy, Groups& groups) {
   if (!groups.pp_forward) return;
   const int self = groups.self.pp;
@@ -133,7 +133,7 @@ Engine::Engine(const rules::JudgedConfig& config,
       training_(plan_->training, lanes_, plan_->training_over),
       forward_(plan_->forward, lanes_, plan_->forward_over) {
   connect_stages(plan_->anatomy, groups_);
-  // A plan that is given is of a dry step, whose rows are within the budget.
+  // A given plan belongs to a dry step, whose rows stay within the budget.
   if (has_row_budget(config_->model) && !setup.plan) {
     lifted_ = std::make_unique<Lifted>(plan_of(config_, groups_, setup, config::RowBudget::Lifted),
                                        lanes_);

@@ -1,4 +1,4 @@
-// One rank's engine: its memory, streams, groups, parameters and optimizer, and the graphs it runs.
+// Engine of one rank: memory, streams, groups, parameters, optimizer and the graphs it runs.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@
 
 namespace weft::train {
 
-// Drawn: from config.rng.seed. Undefined: for who does not look at them.
+// Drawn: random from config.rng.seed. Undefined: not initialized.
 enum class InitialWeights { Drawn, Undefined };
 
-// Those of the rank at these coordinates, in memory of the pool.
+// Parameters of the rank at `self`, allocated from the pool.
 model::Parameters make_parameters(tensor::Pool& pool,
                                   tensor::Stream& stream,
                                   const config::Config& config,
@@ -34,22 +34,23 @@ model::Parameters make_parameters(tensor::Pool& pool,
 struct EngineSetup {
   schedule::Detail detail = {};
   InitialWeights weights = InitialWeights::Drawn;
-  std::optional<schedule::RankPlan> plan = {};  // of this rank, from verified_plans
-  SharedPlans* plans = nullptr;  // of the ranks of this process; where neither is given: planned
-  tensor::PoolWatcher* watcher = nullptr;  // of its memory; outlives the engine
+  std::optional<schedule::RankPlan> plan = {};  // plan of this rank, from verified_plans
+  // Plans shared by ranks of this process; nullptr without `plan` too: plans itself.
+  SharedPlans* plans = nullptr;
+  tensor::PoolWatcher* watcher = nullptr;  // watches its memory; must outlive the engine
 };
 
 class Engine {
  public:
-  // Weights start from config.rng.seed. Every rank of the world makes its engine at the same time.
-  // Graphs are verified before anything runs. A stream that fails tells the other ranks at once,
-  // through `endpoint`, which outlives the engine.
+  // Every rank of the world makes its engine at the same time. Weights start from config.rng.seed.
+  // Graphs are verified before anything runs. A failing stream tells the other ranks at once
+  // through `endpoint`, which must outlive the engine.
   Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail = {});
-  // With plans that ranks of this process share.
+  // Variant with plans that the ranks of this process share.
   Engine(const rules::JudgedConfig& config, comm::Endpoint& endpoint, SharedPlans& plans);
-  // On a device of the caller's.
+  // Variant on a given device.
   Engine(const rules::JudgedConfig& config,
          comm::Endpoint& endpoint,
          const schedule::Detail& detail,
@@ -71,20 +72,20 @@ class Engine {
   const model::Parameters& parameters() const { return parameters_; }
   std::vector<OptimizerShare>& optimizers() { return optimizers_; }
   const exec::Lanes& lanes() const { return lanes_; }
-  // The cores of the host, for what lies in host memory; none where nothing is offloaded.
+  // Host cores that update state in host memory; nullptr: nothing is offloaded.
   tensor::Stream* host() const { return host_ ? &host_->stream() : nullptr; }
   Program& program() { return program_; }
-  // The order that steps are taken in: the plan's, or the one that train_by() put in its place.
+  // Executor of training steps: the plan's, or the one that train_by() installed.
   exec::Executor& training() { return *chosen_; }
-  // One of the same nodes, which outlives its use.
+  // Installs an executor over the same nodes; `order` must outlive its use.
   void train_by(exec::Executor& order) { chosen_ = &order; }
   exec::Executor& forward() { return forward_; }
-  // The same without the row budget of a rank; the same ones where there is none.
+  // Variants without a row budget; without a configured budget they are the usual ones.
   exec::Executor& lifted_training() { return lifted_ ? lifted_->training : *chosen_; }
   exec::Executor& lifted_forward() { return lifted_ ? lifted_->forward : forward_; }
   Groups& groups() { return groups_; }
 
-  std::string label() const;  // "[PP00-DP01-EP02]", then tp, cp and etp where there are several
+  std::string label() const;  // "[PP00-DP01-EP02]", then tp, cp and etp if larger than 1
 
  private:
   const rules::JudgedConfig config_;
@@ -93,7 +94,7 @@ class Engine {
   tensor::Pool pool_;
   Groups groups_;
   const std::shared_ptr<const schedule::RankPlan> plan_;
-  // Before the lanes, whose first threads have another priority; none where nothing is offloaded.
+  // Before the lanes, whose first threads have another priority; nullptr: nothing is offloaded.
   const std::unique_ptr<HostWorker> host_;
   exec::Lanes lanes_;
   model::Parameters parameters_;

@@ -1,4 +1,4 @@
-// The data sets of dataset.valid_data_path, opened.
+// Opened data sets of dataset.valid_data_path.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace weft::train {
 
-// All of its samples are in the split Train: in one order for good, whatever rng.seed, so that each
-// evaluation reads the same ones and runs with other seeds compare.
+// All samples are in the split Train. Their order is fixed for every rng.seed: each evaluation
+// reads the same samples, and runs with different seeds compare.
 struct EvaluationData {
   std::string name;
   std::unique_ptr<data::Dataset> dataset;
 };
 
-// None where the run does not evaluate. ConfigError with all sets that do not fit the run.
+// Empty if the run does not evaluate. ConfigError with every set that does not fit the run.
 std::vector<EvaluationData> open_evaluation_data(const config::Config& config);
 
 }  // namespace weft::train

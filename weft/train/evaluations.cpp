@@ -43,7 +43,7 @@ std::string Evaluations::evaluate_first() {
   return told.empty() ? "" : "eval      before the first step:" + told;
 }
 
-// On held-out data and on every set.
+// Evaluates held-out data and every set.
 void Evaluations::validate(StepRecord& record) {
   if (dataset_.samples(data::Split::Eval) > 0) {
     record.eval_loss = loss_on(dataset_, data::Split::Eval);
@@ -56,7 +56,7 @@ void Evaluations::validate(StepRecord& record) {
   if (!record.eval_losses.empty()) eval_losses_ = record.eval_losses;
 }
 
-// Nothing where somebody stops it.
+// Mean loss on a split; nullopt: stopped.
 std::optional<double> Evaluations::loss_on(const data::Dataset& dataset, data::Split split) {
   const config::TrainConfig& train = engine_.config().train;
   double sum = 0;

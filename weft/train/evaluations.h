@@ -1,4 +1,4 @@
-// What a run measures on data that it does not train on.
+// Evaluations of a run: losses on data outside the training split.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,25 @@ Batch read_samples(const Engine& engine,
 
 class Evaluations {
  public:
-  // All outlive it.
+  // All arguments must outlive it.
   Evaluations(Engine& engine,
               const data::Dataset& dataset,
               const std::vector<EvaluationData>& sets,
               const std::atomic<bool>* stop)
       : engine_(engine), dataset_(dataset), sets_(sets), stop_(stop) {}
 
-  // What is due after the step of this record: held-out data and every set where
-  // train.eval_interval says so, and the test split after the last step. Every rank calls it.
-  // Whether somebody stopped it; what was not evaluated to its end is left out.
+  // Runs the evaluations due after this step: held-out data and every set if train.eval_interval
+  // says so, and the test split after the last step. Every rank calls it. Stopped: a stop was
+  // requested; unfinished evaluations are left out.
   enum class Ended { Done, Stopped };
   Ended evaluate(StepRecord& record);
 
-  // Before the first step, where train.eval_interval says so, and what the log says of it: the
-  // weights as they were given. Every rank calls it.
+  // Evaluates the initial weights before the first step if train.eval_interval is set. Returns the
+  // log line. Every rank calls it.
   std::string evaluate_first();
   const std::optional<double>& first_loss() const { return first_loss_; }
 
-  // The last that there were.
+  // Latest losses.
   const std::optional<double>& eval_loss() const { return eval_loss_; }
   const std::vector<SetLoss>& eval_losses() const { return eval_losses_; }
   const std::optional<double>& test_loss() const { return test_loss_; }

@@ -9,7 +9,7 @@
 namespace weft::train {
 namespace {
 
-// Ranks of an expert-parallel group, by their machines: one each where rows take one hop.
+// Ranks of an expert-parallel group by machine; one per machine if rows take one hop.
 struct Ranks {
   std::int64_t machines = 1, per_machine = 1;
 
@@ -17,7 +17,7 @@ struct Ranks {
   std::int64_t turned_machine(std::int64_t machine, std::int64_t by) const {
     return (machine + by) % machines;
   }
-  // The rank as far from `rank` as `by` is from rank 0, in machines and in places in a machine.
+  // Rank at the distance `by` from `rank`, counted in machines and in positions within a machine.
   std::int64_t turned(std::int64_t rank, std::int64_t by) const {
     const std::int64_t machine = turned_machine(rank / per_machine, by / per_machine);
     return machine * per_machine + (rank + by) % per_machine;
@@ -26,7 +26,7 @@ struct Ranks {
 
 using CountedAt = std::function<std::int64_t(int member, std::int64_t place)>;
 
-// Rows for every expert, slice after slice.
+// Counts per expert, slice after slice.
 CountedAt by_expert(const Ranks& ranks, std::int64_t local) {
   return [=](int member, std::int64_t place) {
     const std::int64_t expert = place % (ranks.count() * local);
@@ -34,7 +34,7 @@ CountedAt by_expert(const Ranks& ranks, std::int64_t local) {
   };
 }
 
-// Numbers for every rank, list after list.
+// Counts per rank, list after list.
 CountedAt by_rank(const Ranks& ranks) {
   return [=](int member, std::int64_t place) {
     const std::int64_t rank = place % ranks.count();
@@ -42,7 +42,7 @@ CountedAt by_rank(const Ranks& ranks) {
   };
 }
 
-// The same of each slice, and before it one for every machine (kernels::Hops).
+// Counts per machine, then per rank, slice after slice (kernels::Hops).
 CountedAt by_machine_and_rank(const Ranks& ranks) {
   const std::int64_t numbers =
       kernels::Hops{.ranks = ranks.count(), .per_machine = ranks.per_machine}.counts();
@@ -57,7 +57,7 @@ CountedAt by_machine_and_rank(const Ranks& ranks) {
 
 CountedAt counted_at(config::Dispatcher dispatcher, const Ranks& ranks, std::int64_t local) {
   if (dispatcher == config::Dispatcher::AllToAll) return by_expert(ranks, local);
-  // Where every rank is a machine of its own, its rows are counted once.
+  // With one rank per machine the counts per rank suffice.
   return ranks.per_machine > 1 ? by_machine_and_rank(ranks) : by_rank(ranks);
 }
 

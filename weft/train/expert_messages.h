@@ -1,5 +1,4 @@
-// What the messages about experts say, for the backend that answers them
-// (runtime.backend=loopback).
+// Expert layout of messages, for the backend that answers them (runtime.backend=loopback).
 #pragma once
 
 #include <map>
@@ -10,11 +9,10 @@
 
 namespace weft::train {
 
-// For rank 0, by the name of the group (train/groups.h). Its peers send to each other and to it
-// what it sends, turned: the peer that is so many ranks away sends to an expert what rank 0 sends
-// to the expert with the same number on the rank so many further away. So rows for a peer's experts
-// return as the peer's rows for the local experts, and every rank gets as many rows as rank 0 sends
-// in all.
+// Expert messages for rank 0, by group name (train/groups.h). Peers send what rank 0 sends,
+// rotated: peer d sends to an expert what rank 0 sends to the expert of equal local index d ranks
+// further on. Rows for a peer's experts therefore return as that peer's rows for the local experts,
+// and every rank receives as many rows as rank 0 sends.
 std::map<std::string, comm::ExpertMessages> expert_messages(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

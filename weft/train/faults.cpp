@@ -30,7 +30,7 @@ bool are_same(const StepTotals& a, const StepTotals& b) {
   return bits(a.loss) == bits(b.loss) && bits(a.gradient_norm) == bits(b.gradient_norm);
 }
 
-// The step, computed twice: first without an effect, then to train.
+// Computes the step twice: first without effect, then as training.
 Attempt attempt_twice(Engine& engine, const StepInput& input, exec::Tracing tracing) {
   const config::RerunStateMachineConfig& faults = engine.config().rerun_state_machine;
   StepInput rehearsed = input;
@@ -71,7 +71,7 @@ Attempt attempt_step(Engine& engine,
   const std::string before = numbers_of(attempt.totals);
   const bool was_told = attempt.totals.stop_requested;
   tried.fails &= faults.error_injection_type == config::ErrorInjection::PersistentError;
-  tried.snapshot = nullptr;  // it was taken
+  tried.snapshot = nullptr;  // already taken
   attempt.totals = train_step(engine, tried, exec::Tracing::Off);
   attempt.totals.stop_requested |= was_told;
   attempt.note =

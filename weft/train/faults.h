@@ -1,4 +1,4 @@
-// What a run does about steps that are not finite, and about checkpoints.
+// Handling of non-finite steps, and of checkpoints that fail.
 #pragma once
 
 #include <atomic>
@@ -15,39 +15,37 @@ namespace weft::train {
 
 struct Attempt {
   StepTotals totals;
-  std::string note;      // where it was not finite at first, or differs: what came of it
-  bool differs = false;  // computed twice, it gave two results
+  std::string note;      // where it became non-finite or differs, and the consequence
+  bool differs = false;  // true if two computations of the step gave two results
 };
 
-// Runs a training step; `progress` stands before it. One that is not finite has changed nothing,
-// and where rerun_state_machine.rerun_mode says so it is run again on the same data: what is finite
-// then was an error of the machine. Where it says report_stats, each step is computed once more
-// before it is taken. Every rank calls it, and gets the same.
+// Runs a training step; `progress` is the state before it. A non-finite step changes nothing. With
+// rerun_state_machine.rerun_mode it runs again on the same data: a finite second result means a
+// machine error. With report_stats each step is computed once more before it is accepted. Every
+// rank calls it and gets the same result.
 Attempt attempt_step(Engine& engine,
                      const Progress& progress,
                      const StepInput& input,
                      exec::Tracing tracing);
 
-// Whether the batch at this place of the data is one that rerun_state_machine.error_injection_rate
-// makes fail. The place decides, not the step: who goes back and on behind it does not meet it
-// again.
+// True if rerun_state_machine.error_injection_rate makes the batch at this data position fail. The
+// position decides, not the step: a run that goes back and skips the batch does not meet it again.
 bool is_made_to_fail(const config::Config& config, const Progress& progress);
 
-// The lock of the folder that the run saves to. Waits a little for another run's end, and says so.
+// Locks the folder that the run saves to. Waits a short time for another run to end, and logs it.
 base::Descriptor take_folder(const std::filesystem::path& folder,
                              const std::function<void(const std::string&)>& log,
                              const std::atomic<bool>* stop);
 
-// Whether checkpoint.load still leads to the checkpoint that was chosen, as rank 0 sees it. Every
-// rank calls it.
+// True if checkpoint.load still leads to the chosen checkpoint, as seen by rank 0. Every rank calls
+// it.
 bool is_chosen_still(Engine& engine, const std::optional<Resumption>& chosen);
 
-// Processes have each looked for the checkpoint to go on from: SystemError where they do not agree.
-// Every rank calls it.
+// SystemError if the processes found different checkpoints to resume from. Every rank calls it.
 void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found);
 
-// The state of a checkpoint, as much of it as `from` says, and the data behind the batch at which
-// `progress` stands. Every rank calls it, between steps, with the same folder.
+// Loads the state of a checkpoint as `from` says, and skips the data up to and including the batch
+// at `progress`. Every rank calls it, between steps, with the same folder.
 void go_back(Engine& engine, Progress& progress, Resumption from);
 
 }  // namespace weft::train

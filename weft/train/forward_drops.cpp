@@ -21,7 +21,7 @@ ForwardDrops::ForwardDrops(const schedule::Graph& forward) {
     after_[forward.entries[entry].node].push_back(state);
   };
   for (const auto& [micro_batch, layers] : last_of_layer) {
-    std::optional<int> before;  // its output is the next one's input
+    std::optional<int> before;  // layer whose output is this one's input
     for (const auto& [layer, entry] : layers) {
       const bool follows = before && *before + 1 == layer;
       if (follows) drop(std::max(entry, layers.at(*before)), {micro_batch, *before});

@@ -1,5 +1,5 @@
-// What a pass without gradients need not keep: a layer's state goes when the layer behind it is
-// over, and a micro-batch's when all of it is.
+// State that a pass without gradients frees early: a layer's after the next layer, a micro-batch's
+// after its last node.
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,7 @@ namespace weft::train {
 
 class ForwardDrops {
  public:
-  // Of a micro-batch: one layer, or all there is (layer = kNone).
+  // State of a micro-batch: of one layer, or all of it (layer = kNone).
   struct State {
     int micro_batch = 0;
     int layer = schedule::kNone;
@@ -19,7 +19,7 @@ class ForwardDrops {
 
   explicit ForwardDrops(const schedule::Graph& forward);
 
-  // Whose last use is that node.
+  // States whose last use is `node`.
   const std::vector<State>& after(const schedule::Node& node) const;
 
  private:

@@ -11,7 +11,7 @@ std::vector<std::string> gather_texts(Engine& engine, const std::string& text) {
   using tensor::DType;
   using tensor::Tag;
   using tensor::Tensor;
-  constexpr std::int64_t kBytes = 4096;  // travels as int64 words
+  constexpr std::int64_t kBytes = 4096;  // sent as int64 words
   comm::Communicator& world = *engine.groups().world;
   Tensor own(engine.pool(), DType::I64, {kBytes / 8}, Tag::Communication);
   Tensor all(engine.pool(), DType::I64, {world.size() * kBytes / 8}, Tag::Communication);

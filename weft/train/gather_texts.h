@@ -1,4 +1,4 @@
-// Ranks tell each other a line of text: a folder's name, a finding.
+// Exchange of one line of text between ranks: a folder's name, a finding.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft::train {
 
-// Every rank's text in rank order, on every rank. Texts are cut at 4095 bytes.
+// Every rank's text in rank order, on every rank. Longer texts are cut at 4095 bytes.
 std::vector<std::string> gather_texts(Engine& engine, const std::string& text);
 
 }  // namespace weft::train

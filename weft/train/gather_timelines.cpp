@@ -15,8 +15,7 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-// Names the clock that spans are in: processes of one running kernel share it. Empty where the
-// system does not tell.
+// Name of the clock of spans: processes on one running kernel share it. Empty: unknown.
 std::string clock_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string name;
@@ -31,7 +30,7 @@ trace::Clocks compare_clocks(Engine& engine) {
   return same ? trace::Clocks::Shared : trace::Clocks::Separate;
 }
 
-// Texts travel as int64 words, filled up with zeros.
+// Number of int64 words of a text, padded with zeros.
 std::int64_t words_for(std::size_t bytes) { return static_cast<std::int64_t>((bytes + 7) / 8); }
 
 std::vector<std::int64_t> gather_sizes(Engine& engine, std::int64_t own) {

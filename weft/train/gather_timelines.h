@@ -1,4 +1,4 @@
-// The timelines of all ranks come together on rank 0.
+// Gathers the timelines of all ranks on rank 0.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct GatheredTimelines {
   trace::Clocks clocks = trace::Clocks::Separate;  // on every rank
 };
 
-// All ranks call this.
+// Every rank calls it.
 GatheredTimelines gather_timelines(Engine& engine, const trace::Timeline& own);
 
 }  // namespace weft::train

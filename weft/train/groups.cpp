@@ -10,14 +10,14 @@
 namespace weft::train {
 namespace {
 
-// Of a group cut into runs of so many members, the run with this rank.
+// This rank's run, in a group cut into runs of `each` members.
 std::vector<int> neighbours(const std::vector<int>& members, int rank, std::int64_t each) {
   const auto place = std::ranges::find(members, rank) - members.begin();
   const auto first = members.begin() + place / each * each;
   return {first, first + each};
 }
 
-// Tensor-parallel ranks that hold the same key and value heads.
+// Number of tensor-parallel ranks with the same key and value heads.
 std::int64_t key_copies(const config::ModelConfig& model) {
   if (model.multi_latent_attention) return 1;
   return std::max<std::int64_t>(1, model.tensor_model_parallel_size / model.query_groups());
@@ -37,7 +37,7 @@ bool has_two_levels(const config::ModelConfig& model) {
          model.cp_comm_type.end();
 }
 
-// Of a group cut into such runs, the members with this rank's place in their run.
+// Members at this rank's position of their run, in a group cut into runs of `each` members.
 std::vector<int> counterparts(const std::vector<int>& members, int rank, std::int64_t each) {
   const auto place = std::ranges::find(members, rank) - members.begin();
   std::vector<int> found;
@@ -47,7 +47,7 @@ std::vector<int> counterparts(const std::vector<int>& members, int rank, std::in
   return found;
 }
 
-// Of a home whose buckets are cut into so many shards.
+// Joins the instance groups of a home whose buckets are cut into `shards` shards.
 void join_instances(comm::Endpoint& endpoint,
                     Groups& groups,
                     derive::Home home,

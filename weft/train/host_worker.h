@@ -1,5 +1,5 @@
-// The cores of the host as a rank uses them for work of its own: optimizer state that lies in host
-// memory is changed by them, whatever the rank's device is.
+// Host cores that a rank uses for its own work: they update optimizer state in host memory, on any
+// device.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,16 @@ namespace weft::train {
 
 class HostWorker {
  public:
-  // `threads`: where the rank's device is not the host itself, which has threads of its own number.
+  // `threads`: number of threads if the device is not the host; the host device has its own
+  // threads.
   HostWorker(tensor::Device& device, int threads);
 
-  // Work is over when it is enqueued: the caller's thread does it, with the others. Of host-visible
-  // memory of the rank's device.
+  // Synchronous stream: work is finished when enqueued, done by the caller's thread and the others.
+  // Works on host-visible memory of the rank's device.
   tensor::Stream& stream() const { return *stream_; }
 
  private:
-  const std::unique_ptr<tensor::Device> beside_;  // none where the rank's device is the host
+  const std::unique_ptr<tensor::Device> beside_;  // nullptr: the rank's device is the host
   const std::unique_ptr<tensor::Stream> stream_;
 };
 

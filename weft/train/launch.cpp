@@ -12,7 +12,7 @@
 namespace weft::train {
 namespace {
 
-// Each rank on one core, before it starts its streams: their threads inherit it.
+// Pins each rank to one core before it starts its streams: their threads inherit it.
 comm::RankFunction on_one_core(const comm::RankFunction& function) {
   return [function, cores = base::usable_cores()](comm::Endpoint& endpoint) {
     const auto rank = static_cast<std::size_t>(endpoint.local_rank());
@@ -23,8 +23,7 @@ comm::RankFunction on_one_core(const comm::RankFunction& function) {
 
 using Run = void (*)(const comm::LaunchOptions&, const comm::RankFunction&);
 
-// What fails before there are ranks to tell (a variable that is missing, a library) is thrown as it
-// is.
+// Errors before any rank runs (a missing variable or library) pass through unchanged.
 void run_reporting(Run run, comm::LaunchOptions options, const comm::RankFunction& function) {
   bool reported = false;
   if (options.report) {
@@ -61,7 +60,7 @@ std::int64_t share_of_cores(const config::Config& config) {
   if (!config::are_processes(config.runtime.backend)) {
     return std::max<std::int64_t>(1, usable / world);
   }
-  // The launcher may have given each process cores of its own already.
+  // The launcher may have given each process its own cores already.
   const std::int64_t on_machine = std::min(world, config.runtime.ranks_per_node.value_or(world));
   return std::clamp<std::int64_t>(base::online_cores() / on_machine, 1, usable);
 }

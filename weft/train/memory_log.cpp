@@ -72,7 +72,7 @@ std::size_t MemoryLog::changes_until_peak() const {
   return until;
 }
 
-// Nodes of all layers and micro-batches together.
+// Name of the maker, without layer and micro-batch.
 std::string MemoryLog::piece_of(const Doing& maker, tensor::Tag tag) {
   if (maker.is_node) {
     return schedule::print(

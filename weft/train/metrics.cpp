@@ -13,13 +13,13 @@ using base::text;
 
 namespace {
 
-// Three digits that say something, and at least one after the point, as Megatron prints it.
+// Three significant digits with at least one decimal, as Megatron prints it.
 std::string rate_text(double value) {
   const double digits = value > 0 ? 2 - std::floor(std::log10(value)) : 1;
   return text("{:.{}f}", value, static_cast<int>(std::clamp(digits, 1.0, 9.0)));
 }
 
-// Some machines make NaNs with a sign, which says nothing.
+// Some machines produce NaNs with a sign, which carries no meaning.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 }  // namespace
@@ -83,7 +83,7 @@ StepRecord LogInterval::mean(const StepRecord& last) const {
   const auto steps = static_cast<double>(steps_);
   StepRecord record = last;
   record.not_finite = not_finite_ - not_finite_before_;
-  const auto good = static_cast<double>(steps_ - record.not_finite);  // none: all means are NaN
+  const auto good = static_cast<double>(steps_ - record.not_finite);  // 0: all means are NaN
   record.loss = loss_ / good;
   const auto average = [&](std::optional<double>& loss, double sum) {
     if (loss) loss = sum / good;

@@ -1,4 +1,4 @@
-// What a run tells about its steps: the log line people parse, and a line of JSON a step.
+// Output of a run per step: the log line that users parse, and a line of JSON.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace weft::train {
 
-// Of one set of dataset.valid_data_path.
+// Loss on one set of dataset.valid_data_path.
 struct SetLoss {
   std::string name;
   double loss = 0;
@@ -21,7 +21,7 @@ struct StepRecord {
   std::int64_t iteration = 0;  // from 1
   std::int64_t iterations = 0;
   std::int64_t consumed_samples = 0;
-  std::optional<double> epoch;  // of the training samples, so far; where the data has an end
+  std::optional<double> epoch;  // passes over the training samples so far; nullopt: endless data
   std::int64_t global_batch_size = 0;
   double elapsed_ms = 0;
   double tokens_per_second = 0;
@@ -30,25 +30,25 @@ struct StepRecord {
   double loss = 0;
   double gradient_norm = 0;
   std::optional<double> parameter_norm;        // see ModelStatistics
-  std::optional<std::int64_t> gradient_zeros;  // likewise
+  std::optional<std::int64_t> gradient_zeros;  // see ModelStatistics
   std::optional<double> balance_loss, sequence_balance_loss, global_balance_loss,
-      z_loss;                             // where the model has them
+      z_loss;                             // nullopt: the model has no such loss
   std::vector<ExpertLoads> expert_loads;  // by MoE layer
-  std::optional<double> eval_loss;        // on held-out data, where this step evaluated
-  std::vector<SetLoss> eval_losses;       // where this step evaluated
-  std::optional<double> test_loss;        // on the test split, after the last step
-  std::int64_t not_finite = 0;            // steps so far that changed nothing
-  bool skipped = false;                   // this is one of them
-  bool pretended = false;                 // one rank ran, and its peers were only taken to be there
-  // Steps so far that ran again without their row budget; where there is one.
+  std::optional<double> eval_loss;   // on held-out data; nullopt: no evaluation after this step
+  std::vector<SetLoss> eval_losses;  // empty: no evaluation after this step
+  std::optional<double> test_loss;   // on the test split, after the last step
+  std::int64_t not_finite = 0;       // skipped steps so far
+  bool skipped = false;              // this step was skipped: it changed nothing
+  bool pretended = false;            // true if only one rank ran and its peers were pretended
+  // Steps so far that ran again without a row budget; nullopt: no budget.
   std::optional<std::int64_t> repeated;
 };
 
-// The steps since the last log line: Megatron's line gives the mean loss of those that changed
-// something, the mean time of a step, and how many changed nothing.
+// Steps since the last log line. Megatron's line has the mean loss of the steps that were not
+// skipped, the mean time of a step and the number of skipped steps.
 class LogInterval {
  public:
-  // `not_finite`: the steps before it that changed nothing.
+  // `not_finite`: steps skipped before this run.
   explicit LogInterval(std::int64_t not_finite = 0)
       : not_finite_before_(not_finite), not_finite_(not_finite) {}
   void add(const StepRecord& record);
@@ -57,12 +57,12 @@ class LogInterval {
  private:
   std::int64_t not_finite_before_, not_finite_;
   std::int64_t steps_ = 0;
-  double loss_ = 0, elapsed_ms_ = 0;  // the loss of steps that changed something
+  double loss_ = 0, elapsed_ms_ = 0;  // loss of the steps that were not skipped
   RouterLosses router_;
 };
 
-// Megatron's line, its fields in its order, so that its users' parsers work; behind them what
-// people ask for: tokens a second of all ranks, the epoch and the time left.
+// Megatron's log line with its fields in its order, for existing parsers. Appended: tokens per
+// second of all ranks, the epoch and the remaining time.
 std::string log_line(const StepRecord& record, std::chrono::system_clock::time_point now);
 
 base::Json metrics_json(const StepRecord& record);

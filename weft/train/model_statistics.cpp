@@ -21,7 +21,7 @@ using tensor::Tensor;
 
 constexpr std::array kHomes{Home::Dense, Home::Expert};
 
-// What of this rank's buffers counts: as in the norm of all gradients, without padding.
+// Ranges of this rank's buffers that count: as in the gradient norm, without padding.
 std::vector<Range> counted_elements(const Engine& engine, Home home) {
   const model::Parameters& parameters = engine.parameters();
   const Groups& groups = engine.groups();
@@ -44,7 +44,7 @@ std::vector<Range> counted_elements(const Engine& engine, Home home) {
   return elements;
 }
 
-// Adds this rank's numbers to places of a vector on the device.
+// Adds this rank's values into elements of a device vector.
 class Counter {
  public:
   explicit Counter(Engine& engine)
@@ -111,7 +111,7 @@ ModelStatistics model_statistics(Engine& engine) {
     }
     sums[place] += std::bit_cast<double>(all[i]);
   }
-  // Rounded, so that it does not show in which parts the fp64 sum was added up.
+  // Rounded: the fp64 sum depends in its last bits on the partition.
   if (has_norm) statistics.parameter_norm = static_cast<float>(std::sqrt(sums[0] + sums[1]));
   if (has_zeros) statistics.gradient_zeros = std::llround(sums[2] + sums[3]);
   return statistics;

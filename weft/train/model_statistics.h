@@ -1,4 +1,4 @@
-// Numbers of the whole model that a log shows where it is asked for them.
+// Optional statistics of the whole model for the log.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace weft::train {
 
 struct ModelStatistics {
-  std::optional<double> parameter_norm;        // of the weights (logger.log_params_norm)
+  std::optional<double> parameter_norm;        // norm of the weights (logger.log_params_norm)
   std::optional<std::int64_t> gradient_zeros;  // optimizer.log_num_zeros_in_grad
 };
 
-// What the config asks for, after a step: its gradients, and the weights that it left. What several
-// ranks hold counts once, and padding not at all, so that the numbers are those of one rank, to
-// rounding. Every rank calls it, while no step is under way, and gets the same.
+// Computes the requested statistics after a step, from its gradients and its new weights.
+// Replicated values count once and padding does not count, so the numbers equal those of one rank
+// up to rounding. Every rank calls it between steps and gets the same numbers.
 ModelStatistics model_statistics(Engine& engine);
 
 }  // namespace weft::train

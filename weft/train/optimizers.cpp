@@ -43,7 +43,7 @@ std::vector<optim::Segment> segments_of(const model::Parameters& parameters,
   return segments;
 }
 
-// Makes the shares of one home.
+// Makes the optimizer shares of one home.
 class ShareMaker {
  public:
   ShareMaker(tensor::Pool& pool,

@@ -1,4 +1,4 @@
-// What of the optimizer's state this rank keeps, and where.
+// Optimizer state of this rank, and its placement.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,22 @@
 
 namespace weft::train {
 
-// The optimizer of a range of a home's buffers.
+// Optimizer of a range of a home's buffers.
 struct OptimizerShare {
   model::Home home = model::Home::Dense;
-  int chunk = 0;        // of the rank, where buckets keep them apart
-  tensor::Range range;  // of the home's buffers
+  int chunk = 0;        // model chunk of the rank, if buckets are separate per chunk
+  tensor::Range range;  // range in the home's buffers
   optim::AdamW adamw;
-  std::optional<int> offloaded = {};  // it is in host memory, and of that bucket of its home
+  // Bucket of its home; its state is in host memory. nullopt: not offloaded.
+  std::optional<int> offloaded = {};
 };
 
-// What a run's optimizers keep their state in.
+// Dtypes of a run's optimizer state.
 optim::StateDtypes state_dtypes(const config::Config& config);
 
-// All of a home's, or where ranks share its buckets, this rank's part of each. Where state is
-// offloaded, each of these parts is two: the one in host memory, and the rest. `host`: see
-// HostWorker; none where nothing is.
+// Optimizers of a home: one over all of it, or this rank's part of each bucket if ranks share
+// buckets. With offloading each part is split in two: the state in host memory, and the rest.
+// `host`: see HostWorker; nullptr: nothing is offloaded.
 std::vector<OptimizerShare> make_optimizers(tensor::Pool& pool,
                                             tensor::Stream& stream,
                                             const config::Config& config,

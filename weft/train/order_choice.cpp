@@ -12,8 +12,8 @@
 namespace weft::train {
 namespace {
 
-constexpr std::size_t kTimedRounds = 3;  // after one that warms up
-// Nodes; a longer step has more buffers than are planned (tensor/step_memory.cpp).
+constexpr std::size_t kTimedRounds = 3;  // after one warm-up round
+// Nodes; a longer step has more buffers than the memory plan covers (tensor/step_memory.cpp).
 constexpr std::size_t kMostRehearsed = 30000;
 
 }  // namespace
@@ -33,7 +33,7 @@ OrderChoice::OrderChoice(Engine& engine) : engine_(engine) {
   add("overlap + delayed wgrad", config);
 }
 
-// Where the rules let it run as it is.
+// Adds an order if the rules accept the config unchanged.
 void OrderChoice::add(const char* name, const config::Config& config) {
   const rules::Verdict verdict = rules::judge(config);
   if (!verdict.runs()) return;
@@ -54,8 +54,8 @@ void OrderChoice::rehearse(const rules::JudgedConfig& config) {
     try {
       engine_.pool().expect(&executor, train::rehearse(config, engine_.rank(), plan));
     } catch (const base::SystemError&) {
-      // A device that computes nothing has its own limits (addresses, the size of a message): the
-      // run goes on without a plan of its first step.
+      // A dry device has limits of its own (addresses, message sizes). The run continues without a
+      // rehearsal of its first step.
     }
   };
   if (is_decided_) return expect(engine_.plan(), engine_.training());
@@ -73,7 +73,7 @@ std::optional<std::string> OrderChoice::end_step(double seconds) {
   if (++steps_ < (kTimedRounds + 1) * orders_.size()) return std::nullopt;
   is_decided_ = true;
   const std::vector<double> medians = agreed_medians();
-  // Of equals the first: overlap that gains nothing costs memory.
+  // First minimum: an overlap without gain costs memory.
   const auto best = std::ranges::min_element(medians);
   const auto chosen = static_cast<std::size_t>(best - medians.begin());
   engine_.train_by(*orders_[chosen].executor);
@@ -84,7 +84,7 @@ std::optional<std::string> OrderChoice::end_step(double seconds) {
   return base::text("order     {} from now on ({})", orders_[chosen].name, fmt::join(words, ", "));
 }
 
-// Rank 0's, which all ranks go by.
+// Medians of rank 0, used by all ranks.
 std::vector<double> OrderChoice::agreed_medians() {
   std::vector<double> medians;
   for (const Order& order : orders_) {

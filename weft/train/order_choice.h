@@ -1,6 +1,6 @@
-// comm_overlap.overlap_moe_expert_parallel_comm = auto: the first steps of a run are taken in
-// several orders in turn (plain, overlapped, overlapped with delayed weight gradients), and the
-// rest in the one that was fastest. The bits are the same in all of them, so that no step is lost.
+// comm_overlap.overlap_moe_expert_parallel_comm = auto. The first steps of a run rotate through
+// several orders: plain, overlapped, and overlapped with delayed weight gradients. The remaining
+// steps use the fastest one. All orders give the same bits, so no step is lost.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,16 @@ namespace weft::train {
 
 class OrderChoice {
  public:
-  // Of an engine whose config leaves the order to the run; for all others it does nothing. All
-  // ranks make one.
+  // Inactive unless the engine's config leaves the order to the run. All ranks make one.
   explicit OrderChoice(Engine& engine);
 
-  // Of each order that may come, so that its first step lies well in memory; `config` is the
+  // Rehearses each candidate order, so that its first step has a good memory layout. `config`: the
   // engine's.
   void rehearse(const rules::JudgedConfig& config);
-  // Puts the order of the next step into the engine.
+  // Installs the order of the next step in the engine.
   void begin_step();
-  // All ranks call it after a step, with its seconds. On the step that decides: what was measured
-  // and chosen, in words; by rank 0's clock.
+  // All ranks call it after a step, with its seconds. Returns the measurements and the choice as
+  // text on the deciding step, by rank 0's clock; otherwise nullopt.
   std::optional<std::string> end_step(double seconds);
 
  private:
@@ -40,7 +39,7 @@ class OrderChoice {
 
   Engine& engine_;
   std::vector<Order> orders_;
-  std::size_t steps_ = 0;  // taken so far
+  std::size_t steps_ = 0;  // steps taken so far
   bool is_decided_ = true;
 };
 

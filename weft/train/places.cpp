@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// Steps done before the first one of this run.
+// Steps done before the first step of this run.
 std::int64_t first_step_of(const std::optional<Resumption>& resumed) {
   return resumed && resumed->loads != Loads::Weights ? resumed->manifest.step : 0;
 }
@@ -79,7 +79,7 @@ void remove_leftovers(const config::Config& config,
                        base::is_same_path(resumed->folder.parent_path(), save);
   if (!went_on || keep < 0 || !checkpoint::is_whole(checkpoint::step_folder(save, step))) return;
   const std::string failure = failure_of([&] {
-    checkpoint::write_tracker(save, step);  // it may still name what goes now
+    checkpoint::write_tracker(save, step);  // the tracker may still name a step that is removed now
     checkpoint::remove_old_steps(save, step, keep);
   });
   if (!failure.empty()) log("warning: old checkpoints stay: " + failure);

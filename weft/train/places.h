@@ -1,4 +1,4 @@
-// Where a run writes, and what is there already.
+// Output folders of a run, and their existing content.
 #pragma once
 
 #include <functional>
@@ -13,32 +13,33 @@
 
 namespace weft::train {
 
-// Whether the checkpoint that the run goes on from has all its steps: there is nothing left to do.
+// True if the checkpoint to resume from has all steps: nothing is left to do.
 bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed);
 
-// What of another run lies where this one would write: a run folder, checkpoints, the folder of
-// checkpoint.save_hf. Each complaint names the way out. Empty with Overwrite::Yes but for what is
-// no folder, and for a run that is finished.
+// Existing output of another run: in the run folder, the checkpoint folder or the folder of
+// checkpoint.save_hf. Each complaint names the fix. With Overwrite::Yes only a checkpoint.save_hf
+// that cannot be replaced is a complaint. A run with all steps done has no complaint.
 std::vector<std::string> place_complaints(const config::Config& config,
                                           const std::optional<Resumption>& resumed,
                                           base::Overwrite overwrite);
 
-// ConfigError with them, and SystemError where the folder of checkpoint.save_hf cannot be made or
-// has no room for `written`: before weights are read, not after hours of training.
+// ConfigError with these complaints. SystemError if the folder of checkpoint.save_hf cannot be made
+// or has too little space for `written`. Call before weights are read, not after hours of training.
 void require_places(const config::Config& config,
                     const std::optional<Resumption>& resumed,
                     const std::optional<checkpoint::HuggingFaceConfig>& written,
                     base::Overwrite overwrite);
 
-// The same before any rank starts, where that can be known: ranks are no processes, of which one
-// may have made the folders already, and no other run may be saving to where this one goes on.
+// Early variant, before any rank starts. It does nothing if ranks are processes: another process
+// may have made the folders already. It also does nothing if the run may resume in a folder that
+// another run is still using.
 void require_places_at_start(const config::Config& config,
                              const std::optional<Resumption>& resumed,
                              const std::optional<checkpoint::HuggingFaceConfig>& written,
                              base::Overwrite overwrite);
 
-// Removes the old checkpoints that a run was killed before it could remove, where this one goes on
-// from its own folder and had nothing left to save. `log` is told where they stay.
+// Removes old checkpoints that a killed run left behind. It acts if this run resumes from its own
+// folder and has nothing left to save. `log` receives a line if they cannot be removed.
 void remove_leftovers(const config::Config& config,
                       const std::optional<Resumption>& resumed,
                       const std::function<void(const std::string& line)>& log);

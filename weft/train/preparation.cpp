@@ -14,7 +14,7 @@
 namespace weft::train {
 namespace {
 
-// Runs several checks and keeps what each finds wrong.
+// Runs checks and collects their errors.
 class Complaints {
  public:
   template <typename Check>
@@ -45,7 +45,7 @@ void look_at_schedule(const config::Config& config) {
   schedule::take_orders_from(config.runtime.schedule, plans);
 }
 
-// Where dataset.split leaves nothing for evaluation, the first one would be told after hours.
+// Early error for a dataset.split without evaluation data; training would meet it hours later.
 void require_held_out(const data::Dataset& dataset, const config::Config& config) {
   const bool has_other = !config.dataset.valid_data_path.empty();
   if (config.train.eval_interval <= 0 || has_other) return;
@@ -68,11 +68,12 @@ void require_held_out(const data::Dataset& dataset, const config::Config& config
                  config.dataset.blend.empty() ? "" : " in each data set of dataset.blend"));
 }
 
-// Mock tokens in place of data that are named: nothing is at the path, so that no kind was found.
+// ConfigError if dataset.path names missing data, so that no kind was found and mock tokens would
+// replace it.
 void require_found_data(const config::Config& config) {
   const std::string& path = config.dataset.path;
   if (config.dataset.kind != config::DataKind::Mock || path.empty()) return;
-  std::error_code ignored;  // a file that says mock and names data means mock
+  std::error_code ignored;  // a config with dataset.kind=mock and a path means mock
   if (std::filesystem::exists(path, ignored)) return;
   if (std::filesystem::exists(path + ".idx", ignored)) return;
   throw base::ConfigError(
@@ -82,8 +83,7 @@ void require_found_data(const config::Config& config) {
                  base::shown(path)));
 }
 
-// A byte is the token of that number for a model of 256 tokens alone, and for none that comes with
-// a tokenizer.
+// Bytes are token ids only for a model of 256 tokens, never for a model with a tokenizer.
 void require_own_tokens(const config::Config& config, const std::optional<Resumption>& resumed) {
   const std::string folder = continued_folder(config, resumed);
   if (folder.empty() || config.dataset.kind != config::DataKind::Text) return;

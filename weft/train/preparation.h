@@ -1,6 +1,5 @@
-// What a run needs before its first rank starts: everything that can be wrong with its files and
-// can be known without a rank. `weft train` starts from it and `weft check` looks at it, so that
-// what the one promises the other keeps.
+// Preparation of a run before its first rank starts: every check of its files that needs no rank.
+// `weft train` starts from it and `weft check` shows it, so both agree.
 #pragma once
 
 #include <memory>
@@ -16,15 +15,14 @@ namespace weft::train {
 
 struct Preparation {
   std::unique_ptr<data::Dataset> dataset;
-  std::vector<EvaluationData> evaluation;             // dataset.valid_data_path
-  std::optional<checkpoint::HuggingFaceModel> start;  // checkpoint.pretrained_checkpoint
-  std::optional<checkpoint::HuggingFaceConfig>
-      written;                        // what checkpoint.save_hf says of the model
-  std::optional<Resumption> resumed;  // checkpoint.load
+  std::vector<EvaluationData> evaluation;                // dataset.valid_data_path
+  std::optional<checkpoint::HuggingFaceModel> start;     // checkpoint.pretrained_checkpoint
+  std::optional<checkpoint::HuggingFaceConfig> written;  // config.json for checkpoint.save_hf
+  std::optional<Resumption> resumed;                     // checkpoint.load
 };
 
-// Writes nothing. ConfigError with all that does not fit the run; SystemError for a file that is
-// not there or cannot be read, where nothing else is wrong. `config` is legal.
+// Writes nothing. ConfigError with everything that does not fit the run; otherwise SystemError for
+// a missing or unreadable file. `config` must be legal.
 Preparation prepare(const config::Config& config);
 
 }  // namespace weft::train

@@ -26,7 +26,7 @@ derive::SequenceShare share_of(const config::ModelConfig& model, const Groups& g
   return {.length = model.seq_length, .ranks = groups.grid.cp(), .rank = groups.self.cp};
 }
 
-// Cosines and sines of the positions that this rank has of every sequence.
+// Fills the rotary table (cosines and sines) for this rank's positions of every sequence.
 void make_rotary_table(Stream& stream,
                        tensor::Pool& pool,
                        const Tensor& table,
@@ -42,7 +42,7 @@ void make_rotary_table(Stream& stream,
   kernels::copy_rows(stream, table, all, own);
 }
 
-// Row t of what each rank made of as many tokens, where the ranks' lie one behind the other.
+// Index table: row t of each rank's result, for results of `tokens` rows laid end to end.
 Tensor part_rows(Stream& stream, tensor::Pool& pool, std::int64_t tokens, std::int64_t ranks) {
   const tensor::Shape shape{tokens, ranks};
   const Tensor written = Tensor::host_visible(pool, DType::I32, shape, Tag::Workspace);
@@ -136,7 +136,7 @@ void Program::begin(const StepInput& input, const void* kind) {
   totals_.begin(compute_, labelled);
   are_totals_read_ = false;
   if (input.fails) totals_.ask(Ask::Fail);
-  // A forward-only step has no later place to look.
+  // A forward-only step checks only here.
   ask_for_end();
 }
 
@@ -280,7 +280,7 @@ void Program::drop(const std::vector<Node>& over) {
 }
 
 Tensor Program::output_of(const Node& node) {
-  if (product_step(node)) return {};  // not all of it is there
+  if (product_step(node)) return {};  // a product in steps is incomplete
   const auto output = bodies_of(parts_of(node).back()).output;
   return output == nullptr ? Tensor() : output(*this, node);
 }

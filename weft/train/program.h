@@ -1,5 +1,5 @@
-// The join: only the program's files name both a schedule node and a model piece. A program is what
-// the nodes of one rank's graph do; the graph decides when.
+// Joint of schedule and model: only the program's files name both a schedule node and a model
+// piece. The program is what the nodes of one rank's graph do; the graph decides the order.
 #pragma once
 
 #include <atomic>
@@ -26,24 +26,24 @@
 
 namespace weft::train {
 
-// Nothing: a step computes all that it does when training, and changes nothing.
+// Nothing: run the full training step; do not update the state.
 enum class Effect { Training, Nothing };
 
 struct StepInput {
   const Batch& batch;
   std::int64_t step = 0;  // from 0
   double learning_rate = 0;
-  std::int64_t optimizer_begin = 0;         // the step before which the optimizer was new
-  const std::atomic<bool>* stop = nullptr;  // looked at before the step and near its end
-  std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;  // likewise
-  bool fails = false;  // not finite, to try out what a run does then
+  std::int64_t optimizer_begin = 0;         // first step of the current optimizer
+  const std::atomic<bool>* stop = nullptr;  // checked before the step and near its end
+  // Checked before the step and near its end.
+  std::optional<std::chrono::steady_clock::time_point> leave_at = std::nullopt;
+  bool fails = false;  // makes the step non-finite, to test the reaction of a run
   schedule::StepKind kind = schedule::StepKind::Training;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  // Copied as it is before the step, in graphs that have `snapshot`; null: nothing is.
+  // Copied before the step, in graphs with `snapshot` nodes; nullptr: no copy.
   const checkpoint::Snapshot* snapshot = nullptr;
   Effect effect = Effect::Training;
-  // Of a dry step that was shortened: so many micro-batches more has the run. What each of them
-  // holds for the whole step is taken.
+  // Micro-batches cut from this dry step; reserve what each holds for the whole step.
   std::int64_t left_out = 0;
 };
 
@@ -58,33 +58,33 @@ class Program {
           std::vector<OptimizerShare>& optimizers,
           tensor::Stream* host = nullptr);  // see make_optimizers
 
-  // Takes a step's micro-batches; all streams are idle. `kind`: see Pool::settle.
+  // Takes a step's micro-batches; all streams must be idle. `kind`: see Pool::settle.
   void begin(const StepInput& input, const void* kind = nullptr);
-  // A node's body: enqueues its work and returns.
+  // Enqueues the work of a node and returns.
   void run(const schedule::Node& node, tensor::Stream& stream);
-  // `watch` is called with every node from now on, before its body.
+  // Called before the body of every later node.
   using Watch = std::function<void(const schedule::Node&)>;
   void watch(Watch watch) { watch_ = std::move(watch); }
 
-  // Before weights are read outside of a training step: where a step leaves them to the next one to
-  // gather, they are gathered now. Every rank calls it, with all streams idle.
+  // Gathers the weights if a step leaves that to the next one. Call before reading weights outside
+  // of a training step. Every rank calls it, with all streams idle.
   void gather_weights();
 
-  // What the ranks know after a training step (or after totals(), a forward-only step).
+  // Totals known to all ranks after a training step (or after totals(), a forward-only step).
   const StepTotals& totals() const { return totals_read_; }
   const StepTotals& read_totals();
 
-  // What makes of summed gradients those of the mean, where they were not scaled before.
+  // Factor that turns summed gradients into mean gradients; 1 if they were scaled before.
   double average() const;
 
-  // Which tokens of the step the rows of a micro-batch are.
+  // Tokens of the step that the rows of a micro-batch are.
   kernels::RowTokens tokens(int micro_batch) const;
-  // What a micro-batch keeps; after a forward-only step, with its logits.
+  // Kept state of a micro-batch; after a forward-only step with its logits.
   const model::MicroBatchState& state(int micro_batch) const;
 
-  // The tensor that forward node `node` just computed; for looking for what is not finite.
+  // Output of forward node `node`, which has just run; for the search for non-finite values.
   tensor::Tensor output_of(const schedule::Node& node);
-  // With what is in the host's memory.
+  // Drops states, including those in host memory.
   void drop_states();
   void drop_state(const ForwardDrops::State& state);
 
@@ -94,12 +94,12 @@ class Program {
   struct Bodies;  // program_pieces.h
   struct Pieces;
 
-  // The bodies of a node that stands for one piece, or one part.
+  // Bodies of a node that stands for one piece or one part.
   static Bodies bodies_of(const Node& node);
   static Body body_of(const Bodies& bodies, schedule::Direction direction);
   std::vector<Node> parts_of(const Node& node) const;
 
-  // To the host's memory, and back (program_offload.cpp).
+  // Offload to host memory, and the copy back (program_offload.cpp).
   void go_out(const Node& node, tensor::Stream& stream);
   void come_in(const Node& node, tensor::Stream& stream);
   void drop(const std::vector<Node>& over);
@@ -114,13 +114,13 @@ class Program {
   const model::LayerWeights& layer_weights(const Node& node) const;
   const model::LayerWeights& layer_gradients(const Node& node) const;
 
-  // Attention that context-parallel ranks share (program_context.cpp).
+  // Attention over context-parallel ranks (program_context.cpp).
   bool shares_context(const Node& node) const;
-  // Whether its ranks exchange heads for tokens, on the way there and back.
+  // True if its ranks exchange heads for tokens, before and after attention.
   bool exchanges_heads(const Node& node) const;
-  // Whether the part is the last before the context-parallel ones.
+  // True if the part is the last before the context-parallel ones.
   bool hands_to_context(const Node& node) const;
-  // Where what it hands over is kept as it is: not where heads are exchanged first.
+  // True if its output is kept as it is, without a preceding exchange of heads.
   bool keeps_in_context(const Node& node) const;
   model::ContextSharing context_sharing(const model::Context& context, const Node& node);
   comm::Communicator& head_ranks(const Node& node) const;
@@ -130,14 +130,14 @@ class Program {
   void end_context_gradient(const model::Context& context, const Node& node);
   void begin_context_gradient(const model::Context& context, const Node& node);
   void attend_again(const model::Context& context, const Node& node);
-  // What attention made, where it reads or makes it: of a part of it.
+  // Output tensors of attention, for a part that reads or makes them.
   std::vector<tensor::Tensor*> attended_in_context(const Node& node);
   void drop_in_context(const Node& node);
   std::vector<tensor::Tensor*> offloaded_of_qkv(const Node& node);
   std::vector<tensor::Tensor*> made_by_core(const Node& node);
-  tensor::Tensor& attention_output(const Node& node);  // that the projection reads
+  tensor::Tensor& attention_output(const Node& node);  // input of the projection
 
-  // Sub-layers, between their norm and their residual (program_sub_layers.cpp).
+  // Sub-layers between norm and residual (program_sub_layers.cpp).
   struct SubLayer;
   SubLayer sub_layer(const Node& node);
   model::ProductEnds& product_ends(const Node& node);
@@ -150,14 +150,14 @@ class Program {
 
   template <typename Do>
   void with_attention(const Node& node, const Do& act);  // program_pieces.h
-  // Whether several micro-batches wait for weight gradients: in ZB-H1, on all ranks but the first.
-  // They shall keep no more than micro-batches keep that wait for their backward.
+  // True if several micro-batches wait for weight gradients: in ZB-H1, on all ranks but the first.
+  // These must not keep more than micro-batches that wait for their backward.
   bool weights_wait() const;
   void norm_weights_early(const model::Context& context, Node node);
-  // Of a bucket (program_step_end.cpp).
+  // Gradients of a bucket (program_step_end.cpp).
   struct Summed {
-    tensor::Tensor gradients;  // of all of it
-    tensor::Range own;         // of them, what this rank gets the sum of
+    tensor::Tensor gradients;  // the whole bucket
+    tensor::Range own;         // part of them whose sum this rank receives
     model::Home home;
   };
   Summed summed(const Node& node);
@@ -167,10 +167,10 @@ class Program {
   void reduce_copied(tensor::Stream& stream);
   void gather(const Node& node, tensor::Stream& stream);
   void apply_gradients(const Node& node, tensor::Stream& stream);
-  bool changes_weights() const;  // this step
+  bool changes_weights() const;  // in this step
   optim::Applied applied() const;
 
-  // Of a bucket whose optimizer state is in host memory (program_offloaded.cpp).
+  // Bucket with optimizer state in host memory (program_offloaded.cpp).
   struct OffloadedPart;
   void make_staging();
   OffloadedPart offloaded(const Node& node) const;
@@ -178,9 +178,9 @@ class Program {
   void update_on_host(const Node& node);
   void upload_weights(const Node& node, tensor::Stream& stream);
   void move_biases(tensor::Stream& stream);
-  void ask_for_end();  // where this rank was told, or its time is up
+  void ask_for_end();  // requests the end if this rank was told to stop or its time is up
 
-  // MoE layers, slice by slice (program_moe.cpp).
+  // MoE layers by slice (program_moe.cpp).
   const model::Dispatcher& dispatcher() const;
   model::SliceState& slice(const Node& node);
   std::vector<Node> slices_of(const Node& node) const;
@@ -196,50 +196,54 @@ class Program {
 
   tensor::Tensor embedded(const Node& node);  // program_ends.cpp
 
-  // Where tensors go at the ends of layers and of chunks (program_chunks.cpp).
+  // Tensors at the ends of layers and chunks (program_chunks.cpp).
   model::ChunkState& chunk(const Node& node);
   tensor::Tensor layer_input(const Node& node,
-                             int layer);         // or the output of the last in the chunk
-  tensor::Tensor& next_input(const Node& node);  // what a layer handed on, in the same chunk
-  void exchange(const Node& node, tensor::Stream& stream);     // send and receive
-  void take_input(const Node& node, tensor::Tensor x_TD);      // of a chunk: embedded or received
-  void hand_on(const Node& node, tensor::Tensor y_TD);         // to the next layer, or out
-  void take_gradient(const Node& node, tensor::Tensor dy_TD);  // of a chunk's output
-  void hand_back(const Node& node, tensor::Tensor dx_TD);      // to the layer before, or out
+                             int layer);  // or the output of the last layer in the chunk
+  // Output of a layer for the next layer of the chunk.
+  tensor::Tensor& next_input(const Node& node);
+  void exchange(const Node& node, tensor::Stream& stream);  // send and receive
+  void take_input(const Node& node, tensor::Tensor x_TD);  // input of a chunk: embedded or received
+  void hand_on(const Node& node, tensor::Tensor y_TD);  // to the next layer, or to the next stage
+  void take_gradient(const Node& node, tensor::Tensor dy_TD);  // gradient of a chunk's output
+  // To the previous layer, or to the previous stage.
+  void hand_back(const Node& node, tensor::Tensor dx_TD);
   void load(std::size_t index, const MicroBatch& whole);
   void hold_left_out(std::int64_t micro_batches);
 
   const config::Config& config_;
   const schedule::Anatomy& anatomy_;
   tensor::Pool& pool_;
-  tensor::Stream& compute_;  // for what is between steps, and for reading totals
+  tensor::Stream& compute_;  // for work between steps, and for reading totals
   Groups& groups_;
   const model::Parameters& parameters_;
   std::vector<OptimizerShare>& optimizers_;
   tensor::Stream* const host_;
-  // Between device and host, by slot; the weights where they are not fp32.
+  // Staging buffers between device and host, by slot; weights only if they are not fp32.
   struct Staged {
     tensor::Tensor gradients, weights;
   };
   std::vector<Staged> staged_;
   model::Weights weights_, gradients_;
   tensor::Tensor rotary_SD_;
-  tensor::Tensor part_rows_TP_;  // see model::Context; undefined where nothing is summed in steps
-  const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;  // with its budget, and without
+  tensor::Tensor part_rows_TP_;  // see model::Context; undefined if no product sums in steps
+  // With the row budget, and without.
+  const std::unique_ptr<model::Dispatcher> bounded_, unbounded_;
   std::vector<model::MicroBatchState> micro_batches_;
   std::vector<tensor::Tensor> left_out_;  // see StepInput
   config::RowBudget budget_ = config::RowBudget::AsConfigured;
-  const kernels::OtherIds other_ids_;             // of the vocabulary, on other ranks
-  const std::vector<model::CopiedRange> copied_;  // of this rank's dense gradients
-  const std::vector<tensor::Range> counted_;      // of them, in this rank's norm
-  // Gradients as they travel, where those are others: by part and number of their bucket.
+  const kernels::OtherIds other_ids_;             // vocabulary ids on other ranks
+  const std::vector<model::CopiedRange> copied_;  // copied ranges of this rank's dense gradients
+  // Ranges of dense gradients that this rank's norm counts.
+  const std::vector<tensor::Range> counted_;
+  // Gradients in the wire's dtype, if it differs: by part and bucket number.
   std::map<std::pair<schedule::Part, int>, tensor::Tensor> on_the_wire_;
   schedule::Dropping dropping_;
-  // By node (direction O): copies of the tensors that it made, in the host's memory.
+  // By node (direction O): host copies of the tensors that it made.
   std::unordered_map<Node, std::vector<tensor::Tensor>, schedule::NodeHash> offloaded_;
   Totals totals_;
   StepTotals totals_read_;
-  bool are_totals_read_ = false;  // those of this step
+  bool are_totals_read_ = false;  // true if totals_read_ are those of this step
   bool are_weights_gathered_ = true;
   std::int64_t step_ = 0, optimizer_begin_ = 0;
   Effect effect_ = Effect::Training;

@@ -1,4 +1,4 @@
-// Where tensors go at the ends of layers and of chunks, and what pipeline stages exchange.
+// Tensors at the ends of layers and chunks, and the exchange between pipeline stages.
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/train/program_pieces.h"
@@ -16,13 +16,13 @@ using tensor::Tensor;
 
 using base::at;
 
-// Whether a node's output is the chunk's own, and leaves the rank.
+// True if a node's output is the chunk's output and leaves the rank.
 bool sends_output(const Chunk& chunk, const Node& node) {
   const bool whole = node.layer == schedule::kNone && chunk.layers == 0;
   return chunk.sends() && (whole || node.layer + 1 == chunk.end_layer());
 }
 
-// The same of the gradient of its input.
+// True if the gradient of a node's input leaves the rank.
 bool sends_gradient(const Chunk& chunk, const Node& node, Piece first) {
   const bool whole = node.layer == schedule::kNone && chunk.layers == 0;
   return chunk.receives() && (whole || (node.layer == chunk.first_layer && node.piece == first));
@@ -47,8 +47,8 @@ model::ChunkState& Program::chunk(const Node& node) {
   return micro_batch(node).chunks[at(chunk.index)];
 }
 
-// Activations travel to the rank of the next stage, gradients to that of the stage before. What is
-// sent goes back to the pool at once; what comes is an activation like any other.
+// Activations go to the rank of the next stage, gradients to the rank of the previous stage. A sent
+// tensor returns to the pool at once; a received tensor is an ordinary activation.
 void Program::exchange(const Node& node, Stream& stream) {
   const bool forward = node.direction == Direction::F;
   comm::Communicator& pipeline = forward ? *groups_.pp_forward : *groups_.pp_backward;

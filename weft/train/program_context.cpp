@@ -1,4 +1,4 @@
-// The bodies of attention that context-parallel ranks share, and where the others hand over to it.
+// Bodies of attention over context-parallel ranks, and the handover from other parts.
 #include "weft/derive/layer_kind.h"
 #include "weft/train/program_pieces.h"
 
@@ -79,8 +79,8 @@ void Program::begin_context_gradient(const Context& context, const Node& node) {
   });
 }
 
-// All steps one after the other, of which the keys are there again. Where the projection keeps what
-// came of it, nobody waits for the output.
+// Recomputes all steps in order, with the keys present again. The output is needed only if the
+// projection has not kept it.
 void Program::attend_again(const Context& context, const Node& node) {
   const model::ContextSharing sharing = context_sharing(context, node);
   model::ContextState& shared = layer(node).context;
@@ -104,8 +104,8 @@ void Program::drop_in_context(const Node& node) {
   for (Tensor* attended : attended_in_context(node)) attended->reset();
 }
 
-// Of queries and keys that are normed the product, and what their gradients read where they were
-// given away; of others what attention reads.
+// Offloadable tensors of qkv. With normed queries and keys: the product, and the norms' statistics
+// if heads are exchanged. Otherwise: the inputs of attention.
 std::vector<Tensor*> Program::offloaded_of_qkv(const Node& node) {
   model::AttentionState& state = layer(node).attention;
   const bool is_normed = layer_weights(node).attention.q_norm.defined();

@@ -1,4 +1,4 @@
-// The bodies of embedding and head. Where tensor-parallel ranks share the vocabulary, both have the
+// Bodies of embedding and head. If tensor-parallel ranks share the vocabulary, both process the
 // tokens of the whole group.
 #include <algorithm>
 
@@ -39,7 +39,7 @@ Program::Bodies Program::Pieces::embed_lookup() {
       .output = [](Program& p, const Node& node) { return p.embedded(node); }};
 }
 
-// Of the rows that ranks found for a token one is not zero: their sum is exact.
+// For each token one rank found a non-zero row: the sum is exact.
 Program::Bodies Program::Pieces::embed_scatter() {
   return {.forward =
               [](Program& p, const Node& node, const Context& context) {

@@ -1,4 +1,4 @@
-// The bodies of attention and the dense feed-forward, between norm and residual.
+// Bodies of attention and the dense feed-forward, between norm and residual.
 #include "weft/train/program_pieces.h"
 
 namespace weft::train {
@@ -47,7 +47,7 @@ Program::Bodies Program::Pieces::attention_qkv() {
           .take_back =
               [](Program& p, const Node& node, const Context& context) {
                 const model::AttentionWeights& weights = p.layer_weights(node).attention;
-                // Without a norm, what came is what attention reads.
+                // Without a norm attention reads the copy that came back.
                 const bool is_made_again = weights.q_norm.defined() && !p.exchanges_heads(node);
                 if (!is_made_again) return;
                 attention_turn_forward(context, p.layer(node).attention, weights);
@@ -60,8 +60,8 @@ bool Program::weights_wait() const {
          anatomy_.pp_rank > 0;
 }
 
-// The gradients of the norms of queries and keys are small, and what they read is not: they do not
-// wait with the products'.
+// Norm gradients of queries and keys are small but read large tensors. They run at once instead of
+// waiting with the products' weight gradients.
 void Program::norm_weights_early(const Context& context, Node node) {
   node.direction = schedule::Direction::W;
   model::attention_norms_wgrad(this->context(node, context.stream),
@@ -69,7 +69,7 @@ void Program::norm_weights_early(const Context& context, Node node) {
                                layer_gradients(node).attention);
 }
 
-// Of latent attention.
+// Latent attention only.
 Program::Bodies Program::Pieces::attention_expand() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     attention_expand_forward(context,
@@ -108,7 +108,7 @@ Program::Bodies Program::Pieces::attention_expand() {
               }};
 }
 
-// Ranks that share a norm of queries and keys add what they have of its sums, either way.
+// Sums the squares over the ranks that share a norm of queries and keys, in both directions.
 Program::Bodies Program::Pieces::attention_squares() {
   const Body add = [](Program& p, const Node& node, const Context& context) {
     p.groups_.tp->all_reduce(context.stream, p.layer(node).attention.sums_2T, comm::Reduce::Sum);
@@ -222,7 +222,7 @@ Program::Bodies Program::Pieces::attention(Part part) {
   if (part == Part::Keys) return context_keys();
   if (part == Part::Tokens) return context_tokens();
   Bodies around = around_products(part);
-  // Its output is read inside of the layer, and can be made again.
+  // Its output is read inside the layer and can be recomputed.
   if (part == Part::Scatter || part == Part::Add) around.recompute = around.forward;
   if (part == Part::Add) {
     around.drop = [](Program& p, const Node& node) { p.layer(node).h_TD.reset(); };

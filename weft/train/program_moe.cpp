@@ -1,4 +1,5 @@
-// MoE layers: what travels together is a slice of a micro-batch's tokens, or all of them.
+// MoE layers. A slice is the part of a micro-batch's tokens that is dispatched together, or all of
+// them.
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/model/moe/exchange.h"
@@ -23,7 +24,7 @@ model::SliceState& Program::slice(const Node& node) {
   return layer(node).slices[at(node.slice == schedule::kNone ? 0 : node.slice)];
 }
 
-// The rows of a slice's tokens.
+// Rows of a slice's tokens.
 Tensor Program::slice_of(const Tensor& whole, const Node& node) const {
   if (node.slice == schedule::kNone) return whole;
   const std::int64_t tokens = whole.dim(0), slices = anatomy_.flow.slices;
@@ -40,7 +41,7 @@ model::Routed Program::routed(const Node& node) {
           .most_tokens = x_TD.dim(0)};
 }
 
-// Where rows go is part of routing, so that counts can travel under the permutation.
+// The layout of rows is part of routing, so that the exchange of counts overlaps the permutation.
 void Program::lay_out(const Node& node, const model::Context& context) {
   model::LayerState& state = layer(node);
   const std::int64_t slices = anatomy_.flow.slices, numbers = dispatcher().counts();
@@ -106,8 +107,8 @@ void Program::merge_gradient(const Node& node, const model::Context& context) {
   if (layer_weights(node).shared.fc1_FD.defined()) state.shared.ends.dy_TD = state.dy_TD;
 }
 
-// While several micro-batches wait, a row for each expert of a token would be more than what the
-// forward had kept; the token is not.
+// Drops the gradient rows while several micro-batches wait for weight gradients. A row per expert
+// of a token would exceed the forward's kept state; a row per token does not.
 void Program::drop_gradient_rows(const Node& node) {
   if (!weights_wait() || dispatcher().moves_rows()) return;
   model::SliceState& part = slice(node);
@@ -127,7 +128,7 @@ void Program::permute_gradient(const Node& node, const model::Context& context) 
       {.dx_TD = slice_of(route.norm.dy_TD, node), .dp_Tk = slice_of(route.dp_Tk, node)});
 }
 
-// The slices of a piece that has one node for all of them.
+// Slices of a piece with one node for all of them.
 std::vector<schedule::Node> Program::slices_of(const Node& node) const {
   if (anatomy_.flow.slices == 1) return {node};
   std::vector<Node> parts(at(anatomy_.flow.slices), node);

@@ -1,4 +1,4 @@
-// The bodies of the pieces of a MoE layer.
+// Bodies of the pieces of a MoE layer.
 #include "weft/base/check.h"
 #include "weft/train/program_pieces.h"
 
@@ -61,8 +61,8 @@ Program::Bodies Program::Pieces::route_choose() {
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
                 model::LayerState& layer = p.layer(node);
-                // In this order whatever ran first: what came by the rows, the shared experts', the
-                // router's.
+                // Fixed order of the sum, whatever ran first: gradients through the rows, the
+                // shared experts', the router's.
                 if (layer.shared.ends.dx_TD.defined()) {
                   model::add_shared_gradient(context, layer.shared, layer.route.norm);
                 }

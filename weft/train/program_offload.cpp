@@ -1,4 +1,4 @@
-// What waits in the host's memory between forward and backward.
+// Tensors offloaded to host memory between forward and backward.
 #include <utility>
 
 #include "weft/base/check.h"
@@ -19,7 +19,7 @@ Node way_out_of(Node node) {
 
 }  // namespace
 
-// Tensors that the part did not make are undefined here and there.
+// Tensors that the part did not make are undefined on both sides.
 void Program::go_out(const Node& node, tensor::Stream& stream) {
   const auto made = bodies_of(node).made;
   CHECK(made != nullptr, "{} makes nothing that can be offloaded", schedule::print(node));
@@ -32,7 +32,7 @@ void Program::go_out(const Node& node, tensor::Stream& stream) {
   }
 }
 
-// Which tensors are undefined may differ now, so that the copies tell.
+// The copies decide which tensors are defined; that may have changed since.
 void Program::come_in(const Node& node, tensor::Stream& stream) {
   const Bodies bodies = bodies_of(node);
   auto found = offloaded_.extract(way_out_of(node));

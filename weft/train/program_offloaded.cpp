@@ -1,5 +1,5 @@
-// The bodies of optimizer state in host memory: gradients come, the host's cores change state and
-// weights, the weights go.
+// Bodies of optimizer state in host memory: download gradients, update state and weights on the
+// host's cores, upload weights.
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/train/program_pieces.h"
@@ -13,7 +13,7 @@ using tensor::Tensor;
 
 struct Program::OffloadedPart {
   const optim::AdamW& adamw;
-  tensor::Range elements;  // of its state
+  tensor::Range elements;  // range of its state
   const Staged& staged;
 
   Tensor part_of(const Tensor& all) const { return all.range(elements.begin, {elements.count}); }
@@ -72,7 +72,7 @@ void Program::download_gradients(const Node& node, Stream& stream) {
   stream.download(part.gradients().raw(stream), from.raw(stream), from.bytes());
 }
 
-// The host's thread does it before it issues what comes next.
+// Runs on the issuing thread, before the next node is issued.
 void Program::update_on_host(const Node& node) {
   if (!changes_weights()) return;
   const OffloadedPart part = offloaded(node);

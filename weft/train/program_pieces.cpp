@@ -98,7 +98,7 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
   UNREACHABLE("no body of direction '{}'", schedule::word(direction));
 }
 
-// A piece that is one node runs its parts one after the other: those that have such a body.
+// Parts of a single-node piece in order; each runs if it has the body.
 std::vector<Node> Program::parts_of(const Node& node) const {
   const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece, node.layer);
   if (parts.empty() || node.part != Part::None) return {node};

@@ -1,31 +1,32 @@
-// What every piece does: for each piece and part one row of bodies, in the file of its concept.
-// Seen by the files of the program alone.
+// Bodies of every piece: one row of bodies per piece and part, in the file of its concept. For the
+// program's files only.
 #pragma once
 
 #include "weft/train/program.h"
 
 namespace weft::train {
 
-// The bodies of a piece, or of a part; none where it has no such node.
+// Bodies of a piece or a part; nullptr: it has no such node.
 struct Program::Bodies {
   Body forward = nullptr;
   Body input_gradient = nullptr;
   Body weight_gradient = nullptr;
-  // Makes again what `drop` let go of after the forward.
+  // Recomputes what `drop` freed after the forward.
   Body recompute = nullptr;
-  // Nothing but a layer's output comes of it: where the piece is one node, which remakes what its
-  // gradients read, it does not run again.
+  // True if it makes only a layer's output. A single-node piece that recomputes its gradients'
+  // inputs then skips it.
   bool leads_out_alone = false;
   void (*drop)(Program&, const Node&) = nullptr;
-  // The same of a layer's output, which the next layer has as its input.
+  // Drops a layer's output, which is the next layer's input.
   void (*let_go)(Program&, const Node&) = nullptr;
-  // What these let go of, where it can wait in the host's memory; and what is to be done when it is
-  // back, behind its copy: the rest of it may be made of what waited.
+  // Dropped tensors that can be offloaded to host memory. take_back: runs after the copy back; it
+  // may derive the remaining tensors.
   std::vector<tensor::Tensor*> (*made)(Program&, const Node&) = nullptr;
   Body take_back = nullptr;
-  // The tensor that its forward computed; for looking for what is not finite.
+  // Output of its forward, for the search for non-finite values.
   tensor::Tensor (*output)(Program&, const Node&) = nullptr;
-  void (*step)(Program&, const Node&, tensor::Stream&) = nullptr;  // of no micro-batch
+  // Body of a node without a micro-batch.
+  void (*step)(Program&, const Node&, tensor::Stream&) = nullptr;
 };
 
 struct Program::Pieces {
@@ -103,7 +104,7 @@ struct Program::Pieces {
   static Bodies upload();
 };
 
-// Latent attention stands in the place of the other: its functions have the same names.
+// Selects latent attention or attention: their functions have the same names.
 template <typename Do>
 void Program::with_attention(const Node& node, const Do& act) {
   model::LayerState& state = layer(node);
@@ -116,7 +117,7 @@ void Program::with_attention(const Node& node, const Do& act) {
   }
 }
 
-// Of a part that runs in steps; else the only one.
+// Step index of a part that runs in steps; 0 for other parts.
 inline int step_of(const schedule::Node& node) {
   return node.slice == schedule::kNone ? 0 : node.slice;
 }

@@ -1,4 +1,4 @@
-// The bodies of the end of a step: gradients are summed, judged and applied.
+// Bodies of the end of a step: gradients are summed, checked and applied.
 #include <cmath>
 
 #include "weft/base/check.h"
@@ -47,7 +47,7 @@ Program::Bodies Program::Pieces::gather() {
   return {.step = [](Program& p, const Node& node, Stream& stream) { p.gather(node, stream); }};
 }
 
-// What of a bucket is summed, and which part of the sum this rank gets.
+// Summed gradients of a bucket, and this rank's part of the sum.
 Program::Summed Program::summed(const Node& node) {
   const Home home = home_of(node);
   const model::ParameterBuffer& buffer = parameters_.buffer(home);
@@ -60,7 +60,7 @@ Program::Summed Program::summed(const Node& node) {
   return {.gradients = part_of(buffer.gradients, bucket.elements), .own = own, .home = home};
 }
 
-// As what travels; it lives until the sum is back in fp32.
+// Converts to the wire's dtype; the copy lives until the sum is back in fp32.
 void Program::narrow(const Node& node, Stream& stream) {
   const Tensor gradients = summed(node).gradients;
   Tensor& wire = on_the_wire_[{node.part, node.slice}];
@@ -71,8 +71,8 @@ void Program::narrow(const Node& node, Stream& stream) {
   kernels::copy(stream, wire, gradients);
 }
 
-// Every rank gets the sum of a bucket, or where they share it, of its own part: first that of its
-// instance of the optimizer, then that of all instances.
+// All-reduces a bucket, or reduce-scatters it if ranks share it: first inside the optimizer
+// instance, then over all instances.
 void Program::reduce(const Node& node, Stream& stream) {
   if (node.part == Part::Copied) return reduce_copied(stream);
   const Summed all = summed(node);
@@ -96,7 +96,7 @@ void Program::widen(const Node& node, Stream& stream) {
   on_the_wire_.erase(wire);
 }
 
-// Of what several tensor-parallel ranks hold, each has a part of the sum.
+// Sums gradients of weights that several tensor-parallel ranks hold; each has a part of the sum.
 void Program::reduce_copied(Stream& stream) {
   const Tensor& gradients = parameters_.buffer(Home::Dense).gradients;
   for (const model::CopiedRange& copied : copied_) {
@@ -123,7 +123,7 @@ void Program::gather_weights() {
   are_weights_gathered_ = true;
 }
 
-// Both sides of tied embeddings end with the sum of their gradients.
+// Sums the gradients of tied embeddings on both sides.
 Program::Bodies Program::Pieces::tie() {
   return {.step = [](Program& p, const Node&, Stream& stream) {
     if (p.anatomy_.tie == schedule::Tie::BetweenStages) {
@@ -180,8 +180,8 @@ double Program::average() const {
   return config_.ddp.average_in_collective ? 1.0 / groups_.grid.dp() : 1;
 }
 
-// A step without room for its rows changes nothing, and runs again. A step that is not finite
-// changes nothing. The gradients stay: the next step's first ones take their place.
+// A step that overflowed its row budget changes nothing and runs again; a non-finite step changes
+// nothing. The next step's first gradients overwrite the old ones.
 bool Program::changes_weights() const {
   return effect_ == Effect::Training && !totals_read_.overflowed && is_finite(totals_read_);
 }
@@ -193,7 +193,7 @@ optim::Applied Program::applied() const {
           .step = step_ + 1 - optimizer_begin_};
 }
 
-// All of it, or of two parts the first chunk's or that of the others.
+// Applies all gradients; with slices, slice 0 is the first chunk and slice 1 the other chunks.
 void Program::apply_gradients(const Node& node, Stream& stream) {
   if (!changes_weights()) return;
   for (const OptimizerShare& share : optimizers_) {
@@ -204,7 +204,7 @@ void Program::apply_gradients(const Node& node, Stream& stream) {
   if (node.slice <= 0) move_biases(stream);
 }
 
-// Towards even loads, by the rows of the whole step.
+// Moves the biases towards even loads, by the rows of the whole step.
 void Program::move_biases(Stream& stream) {
   if (!config_.model.moe_router_enable_expert_bias) return;
   for (const int layer : parameters_.holding().layers) {

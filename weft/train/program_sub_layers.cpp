@@ -1,5 +1,5 @@
-// The bodies of the parts around the products of a sub-layer: its norm, what tensor-parallel ranks
-// exchange, and the residual.
+// Bodies of the parts around the products of a sub-layer: the norm, the exchange of tensor-parallel
+// ranks and the residual.
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/model/product_exchange.h"
@@ -17,7 +17,7 @@ using tensor::Tensor;
 
 }  // namespace
 
-// Attention, or a dense feed-forward: what is the same of both.
+// Common view of attention and a dense feed-forward.
 struct Program::SubLayer {
   model::NormState& norm;
   ProductEnds& ends;
@@ -53,11 +53,11 @@ ProductEnds& Program::product_ends(const Node& node) {
   return node.piece == Piece::Shared ? layer(node).shared.ends : sub_layer(node).ends;
 }
 
-// Gathering, step i is about the rank i before this one; scattering, the rank as many steps further
-// on as are to come.
+// In a gather, step i handles the rank i positions before this one. In a scatter, it handles the
+// rank ahead by the number of remaining steps.
 //
-// A step that is run again, because its rows exceeded their budget, has pieces that this anatomy
-// does not know; none of them runs in steps.
+// A step that runs again without its row budget has pieces unknown to this anatomy; none of them
+// runs in steps.
 std::optional<model::ProductStep> Program::product_step(const Node& node) const {
   if (node.slice == schedule::kNone || node.part == Part::None) return std::nullopt;
   const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
@@ -78,7 +78,7 @@ std::optional<model::ProductStep> Program::product_step(const Node& node) const 
                             .closes = forward ? is_last : is_first};
 }
 
-// What ran in steps runs again at once, with the products of the steps.
+// A part that ran in steps is recomputed at once, with the products of its steps.
 std::int64_t Program::product_parts(const Node& node) const {
   if (node.direction != schedule::Direction::R || node.part == Part::None) return 1;
   const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
@@ -129,7 +129,7 @@ Program::Bodies Program::Pieces::sub_layer_norm() {
           }};
 }
 
-// The residual: its gradient goes both ways as it is.
+// The residual passes its gradient unchanged to both inputs.
 Program::Bodies Program::Pieces::sub_layer_add() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     const SubLayer at = p.sub_layer(node);
@@ -153,7 +153,7 @@ Program::Bodies Program::Pieces::sub_layer_add() {
               }};
 }
 
-// The tokens of the group, each rank's share after the other, of this rank's share.
+// All-gathers the tokens of the group, each rank's share in rank order.
 Tensor Program::gathered(const Context& context, const Tensor& own_TD) {
   Tensor all_TD(context.pool,
                 own_TD.dtype(),
@@ -163,7 +163,7 @@ Tensor Program::gathered(const Context& context, const Tensor& own_TD) {
   return all_TD;
 }
 
-// Takes the sum of all ranks' parts to `own`, this rank's share of the tokens.
+// Reduce-scatters into `own`, this rank's share of the tokens.
 Tensor Program::scattered(const Context& context, const Tensor& all_TD, Tensor own_TD) {
   groups_.tp->reduce_scatter(context.stream, own_TD, all_TD);
   return own_TD;

@@ -1,4 +1,4 @@
-// Whether a checkpoint is one of this run.
+// Checks that a checkpoint fits the run.
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -31,7 +31,7 @@ struct Expected {
   std::string print() const { return text("{} {}", checkpoint::word(dtype), shape.print()); }
 };
 
-// Every tensor of the state list, whole, where the optimizer's state is in such forms.
+// All tensors of the state list in full, with optimizer state in these forms.
 std::map<std::string, Expected> expected_states(const config::ModelConfig& model,
                                                 const checkpoint::StoredForms& forms) {
   using checkpoint::StoredMasters;
@@ -60,7 +60,7 @@ std::map<std::string, Expected> expected_states(const config::ModelConfig& model
   return all;
 }
 
-// The checkpoint's, as far as the run can take them: master weights go with weights of fewer bits.
+// Forms of the checkpoint that the run can read: master weights belong to lower-precision weights.
 checkpoint::StoredForms readable_forms(const Manifest& manifest, const config::Config& config) {
   const checkpoint::StoredForms now = forms_of(config);
   checkpoint::StoredForms then = checkpoint::forms_in(manifest);
@@ -74,7 +74,7 @@ bool holds_only_weights(const Manifest& manifest) {
                              [](const auto& state) { return state.first.starts_with("weights/"); });
 }
 
-// Of tensors named "weights/layers.3.attention.norm.weight".
+// Counts layers by tensors such as "weights/layers.3.attention.norm.weight".
 std::int64_t layers_in(const Manifest& manifest) {
   constexpr std::string_view kFront = "weights/layers.";
   std::int64_t layers = 0;
@@ -89,7 +89,7 @@ std::int64_t layers_in(const Manifest& manifest) {
   return layers;
 }
 
-// What is taken of a checkpoint.
+// Content taken from a checkpoint.
 struct Taken {
   Loads loads = Loads::Everything;
   OptimizerFrom optimizer = OptimizerFrom::Checkpoint;
@@ -103,8 +103,8 @@ struct Taken {
   }
 };
 
-// Whether a tensor of the checkpoint does for one of the run. Weights without an optimizer may be
-// stored in any floating point.
+// True if a tensor of the checkpoint fits one of the run. Weights without an optimizer may have any
+// floating-point type.
 bool fits(const Expected& has, const Expected& want, const Taken& taken) {
   if (has.shape != want.shape) return false;
   return has.dtype == want.dtype || (!taken.has_optimizer() && checkpoint::is_floating(has.dtype));
@@ -171,7 +171,7 @@ void require_fit(const Resumption& from, const config::Config& config) {
   throw base::ConfigError(std::move(complaints));
 }
 
-// Before any rank starts; what is in them is checked as it is read.
+// Runs before any rank starts; contents are checked while they are read.
 void require_files(const Resumption& from) {
   std::vector<std::string> complaints = checkpoint::wrong_files(from.folder, from.manifest);
   if (complaints.empty()) return;
@@ -188,7 +188,7 @@ bool is_same_folder(const fs::path& a, const fs::path& b) {
   return !b.empty() && base::is_same_path(a, b);
 }
 
-// The lines of one section of a config as YAML.
+// Lines of one section of a config in YAML.
 std::vector<std::string> section(const std::string& yaml, const std::string& name) {
   std::vector<std::string> lines;
   bool is_inside = false;
@@ -204,17 +204,18 @@ std::vector<std::string> section(const std::string& yaml, const std::string& nam
   return lines;
 }
 
-// A key of dataset that follows from the layout, and changes no token.
+// Key of dataset that follows from the layout and changes no token.
 constexpr std::string_view kOfTheLayout = "pad_to_max_length";
 
-// Data that is another than the checkpoint's: the run goes on behind as many samples of it.
+// Text about data that differs from the checkpoint's; the run then skips the same number of its
+// samples.
 std::string changed_data(const Resumption& from, const config::Config& config) {
   if (from.loads == Loads::Weights) return "";
   const std::vector<std::string> then = section(from.manifest.config, "dataset");
   const std::vector<std::string> now = section(config::to_yaml(config), "dataset");
   const auto key_of = [](const std::string& line) { return line.substr(0, line.find(':')); };
   std::vector<std::string> changes;
-  for (const std::string& line : now) {  // a key that the checkpoint does not know is newer
+  for (const std::string& line : now) {  // the checkpoint lacks a newer key
     const auto before = std::ranges::find(then, key_of(line), key_of);
     if (before == then.end() || *before == line || key_of(line) == kOfTheLayout) continue;
     changes.push_back(text("{} (was {})", line, *before));
@@ -226,17 +227,17 @@ std::string changed_data(const Resumption& from, const config::Config& config) {
       fmt::join(changes, ", "));
 }
 
-// Where a run goes on or begins.
+// Checkpoint that a run starts or resumes from.
 struct Source {
   fs::path folder;
-  std::optional<std::int64_t> step;  // none: the last
+  std::optional<std::int64_t> step;  // nullopt: the last
   Loads loads = Loads::Everything;
   OptimizerFrom optimizer = OptimizerFrom::Checkpoint;
   std::string note;
 };
 
-// A run that takes only a part of another's checkpoint, and has saved, goes on from what it saved:
-// the same words start it and take it up again.
+// A run that takes only a part of another checkpoint resumes from its own checkpoint once it has
+// saved. The same command starts and resumes it.
 Source source_of(const config::CheckpointConfig& checkpoint) {
   const fs::path load = checkpoint.load, save = checkpoint.save;
   const Loads all = checkpoint.load_rng ? Loads::Everything : Loads::AllButSeed;
@@ -259,7 +260,7 @@ Source source_of(const config::CheckpointConfig& checkpoint) {
                        save.string())};
 }
 
-// A value of the config that the checkpoint was saved with; empty: it has none.
+// Value of the config in the checkpoint; empty: none.
 std::string saved_value(const Manifest& manifest, const std::string& in, const std::string& key) {
   for (const std::string& line : section(manifest.config, in)) {
     if (!line.starts_with(key + ": ")) continue;

@@ -14,7 +14,7 @@ using tensor::Shape;
 using tensor::Tag;
 using tensor::Tensor;
 
-// Places in a rank's row of losses.
+// Indices in a rank's row of losses.
 enum LossPlace : std::int64_t { kBatch, kSequence, kGlobal, kZ, kLosses };
 
 std::vector<int> moe_layers_of(const config::ModelConfig& model) {
@@ -34,7 +34,7 @@ ExpertLoads loads_of(int layer, std::span<const std::int64_t> rows, std::int64_t
   for (const std::int64_t n : sorted) sum += static_cast<double>(n);
   if (sum == 0) return {.layer = layer, .dropped = dropped};
   const double mean = sum / static_cast<double>(sorted.size());
-  // The smallest load that so many percent of the experts do not exceed.
+  // Smallest load that at least `percent` percent of the experts do not exceed.
   const auto percentile = [&](std::size_t percent) {
     return static_cast<double>(sorted[(sorted.size() * percent + 99) / 100 - 1]) / mean;
   };

@@ -1,4 +1,4 @@
-// What the routers of a step add up: auxiliary losses, and how many rows went to each expert.
+// Sums over the routers of a step: auxiliary losses, and rows per expert.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ struct RouterLosses {
   double z = 0;
 };
 
-// The loads of one layer's experts in one step, over their mean; 1 is even.
+// Loads of one layer's experts in one step, relative to their mean; 1 is even.
 struct ExpertLoads {
   int layer = 0;
-  double max = 0, p95 = 0, p50 = 0;  // the largest, and percentiles of the experts
-  std::int64_t dropped = 0;          // slots that their expert had no room for
+  double max = 0, p95 = 0, p50 = 0;  // largest load, and percentiles over the experts
+  std::int64_t dropped = 0;          // slots dropped by an expert at its capacity
 };
 ExpertLoads loads_of(int layer, std::span<const std::int64_t> rows, std::int64_t dropped);
 
@@ -32,30 +32,30 @@ class RouterTotals {
  public:
   RouterTotals(tensor::Pool& pool, const config::ModelConfig& model, int world);
 
-  // Before a step, with all streams idle. A step that is not finished leaves nothing behind.
+  // Call before a step, with all streams idle. An unfinished step leaves nothing behind.
   void begin(tensor::Stream& stream);
-  // What the pieces of a layer add to.
+  // Sums that the pieces of a layer add to.
   model::RouterSums of_layer(int layer) const;
-  // Every rank's losses, and the sum of all ranks' rows in place of this one's.
+  // Gathers every rank's losses; replaces this rank's rows by the sum over all ranks.
   void gather(tensor::Stream& stream, comm::Communicator& world) const;
 
-  // After the gather: the rows of a layer's experts, int64 (E).
+  // Rows of a layer's experts, int64 (E); valid after the gather.
   tensor::Tensor rows(int layer) const;
-  // What the host reads then.
+  // Host copy of the sums.
   struct Numbers {
     std::vector<float> losses;
     std::vector<std::int64_t> rows;
   };
-  // Enqueues the copies; the numbers are there when the host has waited for the stream.
+  // Enqueues the copies; the numbers are valid once the host has waited for the stream.
   Numbers download(tensor::Stream& stream) const;
   RouterLosses losses(const Numbers& numbers,
                       const grid::Grid& grid,
                       std::int64_t micro_batches) const;
-  std::vector<ExpertLoads> loads(const Numbers& numbers) const;  // of every MoE layer of the model
+  std::vector<ExpertLoads> loads(const Numbers& numbers) const;  // by MoE layer of the model
 
  private:
   std::int64_t experts_;
-  std::vector<int> moe_layers_;             // of the whole model
+  std::vector<int> moe_layers_;             // in the whole model
   tensor::Tensor own_losses_, all_losses_;  // fp32 (4), (world, 4)
   tensor::Tensor rows_;                     // int64 (layers, E), then dropped slots (layers)
   tensor::Tensor global_;                   // int64 (layers, E); undefined without global_aux_loss

@@ -25,7 +25,7 @@ bool is_of_a_trace(const std::string& name) {
   return name == "exposure.json" || (name.starts_with("trace.") && name.ends_with(".json"));
 }
 
-// What an earlier run left in a folder that is used again.
+// Removes traces of an earlier run from a reused folder.
 void remove_old_traces(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const bool old = is_of_a_trace(entry.path().filename().string());
@@ -33,8 +33,8 @@ void remove_old_traces(const fs::path& folder) {
   }
 }
 
-// A file of the folder that a new run would replace; empty: there is none. A run that failed before
-// its first step leaves a config beside metrics without a line, which is nothing to lose.
+// First file of the folder that a new run would overwrite; empty: none. A run that failed before
+// its first step leaves a config and empty metrics, which may be overwritten.
 std::string file_to_lose(const fs::path& folder) {
   std::error_code error;
   const fs::path metrics = folder / kMetrics;
@@ -49,7 +49,7 @@ std::string file_to_lose(const fs::path& folder) {
   return "";
 }
 
-// Whether the config of runtime.run_dir saves to a folder.
+// True if the config in runtime.run_dir saves to `folder`.
 bool saved_to(const config::Config& config, const std::string& folder) {
   config::Config wanted = config;
   wanted.checkpoint.save = folder;
@@ -65,16 +65,16 @@ bool saved_to(const config::Config& config, const std::string& folder) {
   return false;
 }
 
-// Whether a job that may start or go on, with one folder in checkpoint.load and checkpoint.save,
-// was started in this folder before: the config there saves to that folder.
+// True if the same job started in this folder before: one folder is both checkpoint.load and
+// checkpoint.save, and the config there saves to it.
 bool is_started_again(const config::Config& config) {
   const config::CheckpointConfig& checkpoint = config.checkpoint;
   if (checkpoint.save.empty() || checkpoint.load.empty()) return false;
   return base::is_same_path(checkpoint.load, checkpoint.save) && saved_to(config, checkpoint.save);
 }
 
-// Whether the run of this folder saved what this run goes on from: checkpoint.load names the folder
-// of its checkpoints or one of them.
+// True if the run of this folder saved the checkpoint to resume from: checkpoint.load names its
+// checkpoint folder or one checkpoint.
 bool is_gone_on_with(const config::Config& config) {
   const fs::path load = config.checkpoint.load;
   return saved_to(config, load.string()) ||
@@ -93,8 +93,7 @@ void keep_metrics(const fs::path& folder) {
   }
 }
 
-// Lasts as long as the run: who starts a second run in the folder learns it before anything is
-// lost.
+// Stays open during the run: a second run in the folder fails before it overwrites anything.
 base::LineFile open_metrics(const fs::path& folder) {
   return base::LineFile(
       folder / kMetrics,
@@ -102,7 +101,7 @@ base::LineFile open_metrics(const fs::path& folder) {
                  folder.string()));
 }
 
-// How much of metrics.jsonl is about the first `steps` steps: each has one line, in their order.
+// Length of the part of metrics.jsonl for the first `steps` steps: one line per step, in order.
 std::uint64_t bytes_of_steps(const fs::path& metrics, std::int64_t steps) {
   std::uint64_t bytes = 0;
   if (steps == 0 || !fs::is_regular_file(metrics)) return bytes;
@@ -120,7 +119,7 @@ std::uint64_t bytes_of_steps(const fs::path& metrics, std::int64_t steps) {
   return bytes;
 }
 
-// What is written after the last step.
+// Checks files that are written after the last step.
 void require_late_files(const fs::path& folder, const config::Config& config) {
   if (!config.runtime.trace) return;
   for (const char* name : {"trace.json", "exposure.json"}) base::require_writable(folder / name);
@@ -138,7 +137,7 @@ void make_writable_folder(const fs::path& folder, const std::string& what) {
   if (::access(folder.c_str(), W_OK) != 0) {
     base::throw_errno(base::text("{}: cannot write into '{}'", what, folder.string()));
   }
-  // After a power cut it is there as its files are.
+  // Makes the new folder survive a power cut, like its files.
   if (is_new) base::sync_folder(fs::absolute(folder).parent_path());
 }
 
@@ -189,7 +188,7 @@ RunFolder make_run_folder(const config::Config& config,
   const bool replaces = overwrite == base::Overwrite::Yes;
   const std::string complaint = replaces ? "" : run_folder_complaint(config, step);
   if (!complaint.empty() && !fs::exists(folder / kMetrics)) throw base::ConfigError(complaint);
-  base::LineFile metrics = open_metrics(folder);  // says first that another run is using it
+  base::LineFile metrics = open_metrics(folder);  // fails first if another run uses the folder
   if (!complaint.empty()) throw base::ConfigError(complaint);
   require_late_files(folder, config);
   if (step == 0 && !replaces) keep_metrics(folder);

@@ -1,5 +1,4 @@
-// What rank 0 tells and keeps of its run's steps: log lines, a line of metrics.jsonl each, and
-// events for TensorBoard.
+// Step output of rank 0: log lines, lines of metrics.jsonl and TensorBoard events.
 #pragma once
 
 #include <string>
@@ -13,38 +12,37 @@ namespace weft::train {
 
 class RunLog {
  public:
-  // `request` must outlive it. `step`: the steps done before, of a run that goes on; `not_finite`:
-  // those of them that changed nothing.
+  // `request` must outlive it. `step`: steps done before a resumed run; `not_finite`: skipped steps
+  // among them.
   RunLog(const TrainRequest& request, RunFolder folder, std::int64_t step, std::int64_t not_finite);
 
   const std::filesystem::path& folder() const { return folder_.path; }
 
   enum class Next { Step, End };
-  // After a step, before it evaluates. Where the run ends with it, the steps since the last line
-  // are told too.
+  // Logs a step before its evaluation. At the end of the run it also logs the steps since the last
+  // line.
   void tell(const StepRecord& record, Next next);
-  // After it has evaluated. A disk that is full must not end a run whose weights may go to another:
-  // lines are tried on, and failure() says what is missing.
-  // `memory` is this rank's.
+  // Stores a step after its evaluation. A full disk must not end a run whose weights may go
+  // elsewhere: writing goes on, and failure() names the loss. `memory`: the pool of this rank.
   void keep(const StepRecord& record, const tensor::Pool& memory);
 
-  // The run is back after `step`: what was kept of later ones goes.
+  // Goes back to the state after `step`; removes later lines.
   void go_back(std::int64_t step, std::int64_t not_finite);
 
-  // Why metrics.jsonl is not whole; empty: it is.
+  // Reason why metrics.jsonl is incomplete; empty: complete.
   std::string failure() const;
 
-  // At the end of the steps, for what is known only then.
+  // Hands over the board at the end of the steps, for results known only then.
   std::optional<Board> take_board() { return std::move(board_); }
 
  private:
   const TrainRequest& request_;
   RunFolder folder_;
   LogInterval interval_;
-  std::optional<Board> board_;  // where the run shows something in TensorBoard
+  std::optional<Board> board_;  // nullopt: the run writes no TensorBoard events
   std::int64_t lines_ = 0, lost_lines_ = 0;
-  std::int64_t last_kept_ = 0;  // step in metrics.jsonl
-  std::int64_t kept_to_ = 0;    // lines of steps up to it could not be taken out again
+  std::int64_t last_kept_ = 0;  // last step in metrics.jsonl
+  std::int64_t kept_to_ = 0;    // lines of steps up to it could not be removed
   std::string why_lost_;
 };
 

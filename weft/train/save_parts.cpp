@@ -13,16 +13,17 @@ using base::text;
 using checkpoint::Manifest;
 using checkpoint::StateEntry;
 
-constexpr char kWritten = '+', kFailed = '-';  // begins what a rank tells of its file
+// First character of a rank's message about its shard.
+constexpr char kWritten = '+', kFailed = '-';
 
-// None where there is none that can be read.
+// nullopt: no readable manifest.
 std::optional<std::uint32_t> manifest_at(const fs::path& folder) {
   std::optional<std::uint32_t> checksum;
   failure_of([&] { checksum = checkpoint::manifest_checksum(folder); });
   return checksum;
 }
 
-// What the ranks wrote, as one; the first failure of a rank.
+// Merges the ranks' manifests; returns the first failure of a rank.
 std::string merge(const SavePlace& place,
                   const std::vector<std::string>& told,
                   Manifest& manifest) {
@@ -68,7 +69,7 @@ void finish(const SavePlace& place, Manifest& manifest) {
   base::sync_folder(place.folder());
   checkpoint::write_tracker(place.save, manifest.step);
   checkpoint::remove_strays(place.folder());
-  // What earlier runs began and never finished goes in any case.
+  // Also removes unfinished saves of earlier runs.
   const std::int64_t keep = config.checkpoint.most_recent_k;
   checkpoint::remove_old_steps(place.save, manifest.step, keep >= 0 ? keep : INT64_MAX);
 }

@@ -1,5 +1,5 @@
-// The parts of a save, whoever runs them and when: each rank writes its shard, then rank 0 makes a
-// checkpoint of them. No part talks to other ranks.
+// Parts of a save, for synchronous and asynchronous callers: each rank writes its shard, then rank
+// 0 completes the checkpoint. No part talks to other ranks.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace weft::train {
 
-// What went wrong with the disk; empty: nothing.
+// Disk error of `work` as text; empty: none.
 template <typename Work>
 std::string failure_of(const Work& work) {
   try {
@@ -27,42 +27,42 @@ std::string failure_of(const Work& work) {
   }
 }
 
-// Those of a state list that hold something.
+// Non-empty entries of a state list.
 std::vector<checkpoint::StateEntry> stored_entries(std::vector<checkpoint::StateEntry> entries);
 
-// Of the state, what this rank writes. Every rank calls it.
+// Entries of the state that this rank writes. Every rank calls it.
 std::vector<checkpoint::StateEntry> own_entries(Engine& engine,
                                                 const Progress& progress,
                                                 SaveTalk& talk);
 
-// Which checkpoint of which run.
+// Target of a save: step and folders of a run.
 struct SavePlace {
   SavePlace(const Engine& engine, const Progress& progress);
 
   const config::Config& config;
   const grid::Grid& grid;
-  std::filesystem::path save;  // the folder of the run's checkpoints
+  std::filesystem::path save;  // folder of the run's checkpoints
   std::int64_t step = 0, samples = 0;
   std::optional<std::uint32_t> replaced;  // checksum of the manifest that was there before
 
-  std::filesystem::path folder() const;  // of the step
-  bool is_written() const;               // whether another manifest is there now
+  std::filesystem::path folder() const;  // folder of the step
+  bool is_written() const;               // true if another manifest is there now
 };
 
-// Rank 0, before all others: a folder to write to. Why there is none; empty: there is one.
+// Makes the folder. Rank 0 calls it before all others. Returns the error; empty: none.
 std::string make_room(const SavePlace& place);
 
-// A rank's file; what the rank tells rank 0 of it.
+// Writes a rank's shard; returns its message to rank 0.
 std::string write_part(const SavePlace& place,
                        int rank,
                        std::span<const checkpoint::StateEntry> entries,
                        const checkpoint::ReadBlock& read);
 
-// Rank 0, when all files are there, from what each rank told: manifest and tracker; old checkpoints
-// go. The first failure, or none; where there is one, what was written goes.
+// Completes the save on rank 0 after all shards, from every rank's message: manifest and tracker;
+// removes old checkpoints. Returns the first failure; empty: none. A failed save removes its files.
 std::string finish_save(const SavePlace& place, const std::vector<std::string>& told);
 
-// What the user is told of it.
+// User message about a failed save.
 std::string failure_text(const SavePlace& place, const std::string& failure);
 
 }  // namespace weft::train

@@ -1,4 +1,4 @@
-// What ranks tell each other of a save; between steps.
+// Exchanges between ranks about a save, between steps.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace weft::train {
 
-// Every rank calls the same function.
+// All ranks call the same function.
 class SaveTalk {
  public:
   explicit SaveTalk(Engine& engine);
 
-  // Equally many numbers of every rank, by rank.
+  // Gathers every rank's numbers by rank; each rank passes the same count.
   std::vector<std::int64_t> gather(const std::vector<std::int64_t>& own);
 
   std::vector<std::vector<EntryKey>> gather_keys(const std::vector<EntryKey>& own);
 
-  // Every rank's text on rank 0, by rank; nothing on the others.
+  // Every rank's text on rank 0, by rank; empty on the others.
   std::vector<std::string> collect(const std::string& own);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 using base::text;
 using events::Scalar;
 
-// Megatron cuts perplexities there.
+// Megatron's cap for perplexities.
 constexpr double kLargestLoss = 20;
 
 void add_both(StepScalars& scalars, const std::string& tag, double value) {

@@ -1,4 +1,4 @@
-// What a run shows in TensorBoard, under Megatron's tags where Megatron has the thing.
+// TensorBoard scalars of a run, with Megatron's tags if Megatron has the same value.
 #pragma once
 
 #include <vector>
@@ -16,15 +16,15 @@ struct StepScalars {
   std::vector<events::Scalar> by_samples;  // tags end in " vs samples"
 };
 
-// `memory`: of rank 0.
+// `memory`: the pool of rank 0.
 StepScalars step_scalars(const StepRecord& record,
                          const config::Config& config,
                          const tensor::Pool& memory);
 
-// Of a step that evaluated; else nothing.
+// Losses of the step's evaluations; empty without one.
 StepScalars evaluation_scalars(const StepRecord& record, const config::Config& config);
 
-// Of the traced steps, in the mean.
+// Means over the traced steps.
 std::vector<events::Scalar> exposure_scalars(const trace::Exposure& exposure);
 
 }  // namespace weft::train

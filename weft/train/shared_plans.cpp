@@ -13,8 +13,8 @@ void check(const std::vector<schedule::RankPlan>& plans) {
   CHECK(complaints.empty(), "the schedule is wrong: {}", fmt::join(complaints, "; "));
 }
 
-// An order from a file may be right and still call collectives in a way that only other backends
-// run.
+// ConfigError if the order of collectives is invalid under NCCL. An order from a file may be
+// correct and run on other backends only.
 void check_calls(const std::vector<schedule::RankPlan>& plans) {
   const std::vector<std::string> complaints = schedule::verify_plan_calls(plans);
   if (complaints.empty()) return;
@@ -22,7 +22,7 @@ void check_calls(const std::vector<schedule::RankPlan>& plans) {
                                      fmt::join(complaints, "; ")));
 }
 
-// Orders of files are those of steps that keep the budget.
+// Orders from files belong to steps within the row budget.
 std::vector<schedule::RankPlan> plans_of(const config::Config& config,
                                          const schedule::Detail& detail,
                                          config::RowBudget budget) {
@@ -56,7 +56,7 @@ std::shared_ptr<const schedule::RankPlan> SharedPlans::of(int pp_rank, config::R
     }
   }
   std::shared_ptr<const schedule::RankPlan> plan = stages[base::at(pp_rank)];
-  // The only rank of its process keeps no graphs of others.
+  // The only rank of its process keeps no graphs of other ranks.
   if (config_.runtime.backend != config::CommBackend::Threads) stages.clear();
   return plan;
 }

@@ -1,4 +1,4 @@
-// The graphs of a run, verified: made once for all ranks that are threads of one process.
+// Verified graphs of a run, made once for all ranks that are threads of one process.
 #pragma once
 
 #include <memory>
@@ -10,20 +10,20 @@
 
 namespace weft::train {
 
-// Graphs of every pipeline rank, verified: what each rank of the run plans for itself.
+// Verified graphs of every pipeline rank, as each rank of the run plans them.
 std::vector<schedule::RankPlan> verified_plans(const config::Config& config,
                                                const schedule::Detail& detail = {});
 
-// Planning is a function of the config, so that the ranks of a process need it only once. The first
-// that asks plans, and those that ask meanwhile wait for it. Any thread may ask.
+// Cache of plans, which depend on the config alone. The first caller plans; concurrent callers
+// wait. Thread-safe.
 class SharedPlans {
  public:
-  // The config outlives the plans.
+  // `config` must outlive it.
   explicit SharedPlans(const config::Config& config, schedule::Detail detail = {})
       : config_(config), detail_(std::move(detail)) {}
 
-  // Of that pipeline rank, with what its receives tell of its sends. Lifted: without the row budget
-  // of a rank.
+  // Plan of a pipeline rank, with each receive informed about its send. Lifted: without a row
+  // budget.
   std::shared_ptr<const schedule::RankPlan> of(int pp_rank, config::RowBudget budget);
 
  private:

@@ -10,7 +10,7 @@
 namespace weft::train {
 namespace {
 
-// What one rank holds, as other ranks see it: its parameters and optimizer, without memory.
+// State of one rank as other ranks see it: keys of its parameters and optimizer, on a dry device.
 std::vector<EntryKey> keys_of_rank(const rules::JudgedConfig& config, int world, int rank) {
   std::vector<EntryKey> keys;
   comm::run_fake({.world = world, .rank = rank}, [&](comm::Endpoint& endpoint) {

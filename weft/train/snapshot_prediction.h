@@ -1,5 +1,5 @@
-// How much host memory the copy of an asynchronous save takes, before the run: what each rank
-// writes is decided by what all of them hold, so that all of them are asked.
+// Prediction of the host memory for the copy of an asynchronous save. All ranks' states decide what
+// each rank writes, so all of them are computed.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace weft::train {
 
-// Of each of these ranks, as BackgroundSaves::bytes() counts it.
+// Bytes for each of `ranks`, as BackgroundSaves::bytes() counts them.
 std::vector<std::size_t> predict_snapshots(const rules::JudgedConfig& config,
                                            const std::vector<int>& ranks);
 

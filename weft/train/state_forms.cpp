@@ -39,7 +39,7 @@ using ReadFloats = void (*)(checkpoint::StateReader&,
                             const tensor::Slice&,
                             std::span<float>);
 
-// Reads the entry's elements in fp32 and uploads what `encode` makes of each.
+// Reads the entry's elements in fp32 and uploads `encode` of each.
 template <typename Encode>
 void convert_entry(checkpoint::StateReader& reader,
                    tensor::Stream& stream,
@@ -63,7 +63,7 @@ void convert_entry(checkpoint::StateReader& reader,
   }
 }
 
-// `half` is for fp16.
+// `half` encodes a value as fp16.
 template <typename Half>
 void convert_moment(checkpoint::StateReader& reader,
                     tensor::Stream& stream,
@@ -90,7 +90,7 @@ void convert_moment(checkpoint::StateReader& reader,
   UNREACHABLE("moments of {}", tensor::name_of(entry.tensor.dtype()));
 }
 
-// A master weight, one of its halves, or the weight rounded from it.
+// Converts a master weight, one of its halves, or the weight rounded from it.
 void convert_master(checkpoint::StateReader& reader,
                     tensor::Stream& stream,
                     const checkpoint::StateEntry& entry,

@@ -1,5 +1,5 @@
-// State that a checkpoint holds in other forms than the run keeps it in: moments in fewer or more
-// bits, master weights whole or as remainders.
+// Conversion of checkpoint state between number formats: moments in fewer or more bits, master
+// weights in full or as remainders.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace weft::train {
 
-// The forms in which a run's own checkpoints are.
+// Formats of a run's own checkpoints.
 checkpoint::StoredForms forms_of(const config::Config& config);
 
-// What of a checkpoint's forms is another than the run's, for people; empty: nothing.
+// Difference of the checkpoint's formats from the run's, as text; empty: none.
 std::string changed_forms(const checkpoint::StoredForms& then, const checkpoint::StoredForms& now);
 
-// Reads the entries of a run's state list from a checkpoint of any forms: to the bit where the form
-// is the same, else through fp32. Where master weights change their form, weights are rounded from
-// them anew, as the new form rounds.
+// Reads the entries of a run's state list from a checkpoint of any formats. Equal formats keep
+// every bit; others convert through fp32. If the format of master weights changes, the weights are
+// rounded from them again in the new format's way.
 class FormReader {
  public:
-  // All outlive it.
+  // All arguments must outlive it.
   FormReader(checkpoint::StateReader& reader,
              const checkpoint::Manifest& manifest,
              const config::Config& config);

@@ -23,7 +23,7 @@ StateEntry single(const std::string& name, const Tensor& tensor) {
   return {.name = name, .tensor = tensor, .slice = tensor::whole_slice({1})};
 }
 
-// What of the parameters lies in a share of their buffers; `share` holds as many elements as the
+// Adds the parameters in a share of their buffers; `share` has one element per element of the
 // range.
 void add_share(std::vector<StateEntry>& list,
                const std::string& name,

@@ -44,7 +44,8 @@ EntryKey key_of(const checkpoint::StateEntry& entry) {
   return {.key = hash.value(), .bytes = entry.tensor.bytes()};
 }
 
-// Those with the fewest holders first, the largest of them first: each to who has least so far.
+// Keys with the fewest holders first, the largest of them first; each goes to the least loaded
+// holder.
 std::map<std::int64_t, int> writers_of(std::span<const std::vector<EntryKey>> ranks) {
   std::map<std::int64_t, Replicas> by_key;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

@@ -1,4 +1,4 @@
-// Who writes what of a run's state.
+// Assignment of a run's state to the ranks that write it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft::train {
 
-// An entry of a rank's list, as other ranks see it. Replicas have the same key.
+// Entry of a rank's list for comparison between ranks. Replicas have equal keys.
 struct EntryKey {
   std::int64_t key = 0, bytes = 0;
   bool operator==(const EntryKey&) const = default;
@@ -18,11 +18,11 @@ struct EntryKey {
 
 EntryKey key_of(const checkpoint::StateEntry& entry);
 
-// Which rank writes the replicas of each key: one does, so that ranks write about as much as each
-// other. Every rank finds the same.
+// Writing rank of each key: one replica writes, balanced over the ranks. Every rank gets the same
+// result.
 std::map<std::int64_t, int> writers_of(std::span<const std::vector<EntryKey>> ranks);
 
-// For each entry of rank `self` whether it is the one that writes it.
+// For each entry of rank `self`: true if that rank writes it.
 std::vector<bool> written_by(int self, std::span<const std::vector<EntryKey>> ranks);
 
 }  // namespace weft::train

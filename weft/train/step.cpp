@@ -18,7 +18,7 @@ StepTotals run_once(Engine& engine,
 
 namespace {
 
-// As run_once, of a graph without gradients.
+// run_once for a graph without gradients.
 StepTotals evaluate_once(Engine& engine, exec::Executor& executor, const StepInput& input) {
   Program& program = engine.program();
   const ForwardDrops drops(executor.graph());
@@ -32,8 +32,8 @@ StepTotals evaluate_once(Engine& engine, exec::Executor& executor, const StepInp
   return program.read_totals();
 }
 
-// Where a rank got more rows than its budget, once more without it: with the bits of a run that
-// never had one.
+// Repeats the step without a row budget if a rank exceeded it, with the bits of a run without a
+// budget.
 template <typename Run>
 StepTotals run_with_room(const Run& run,
                          exec::Executor& executor,
@@ -43,7 +43,7 @@ StepTotals run_with_room(const Run& run,
   if (!totals.overflowed) return totals;
   StepInput again = input;
   again.budget = config::RowBudget::Lifted;
-  again.snapshot = nullptr;  // it was taken, and nothing has changed since
+  again.snapshot = nullptr;  // already taken; the state has not changed since
   totals = run(lifted, again);
   CHECK(!totals.overflowed, "rows exceed a budget that was lifted");
   totals.repeated = true;

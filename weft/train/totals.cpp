@@ -15,7 +15,7 @@ using tensor::Shape;
 using tensor::Tag;
 using tensor::Tensor;
 
-// Places in a rank's row of numbers; then losses and labelled tokens, one each a micro-batch.
+// Indices in a rank's row of numbers; then the loss and the labelled tokens of each micro-batch.
 enum Place : std::int64_t { kDenseSquareNorm, kExpertSquareNorm, kAsked, kOverflow, kFirstLoss };
 constexpr std::int64_t kOfMicroBatch = 2;
 
@@ -100,7 +100,8 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
   if (world_ > 1) tensor::download<double>(stream, numbers, all_);
   const RouterTotals::Numbers of_routers = router_.download(stream);
   stream.synchronize();
-  // One rank's are the host's already; a GPU's copy from the host to the host would wait.
+  // With one rank the numbers are on the host already; a copy from the host to the host through the
+  // GPU would wait.
   if (world_ == 1) std::copy_n(own_.host<double>(), own_.elements(), numbers.begin());
   double square_norm = 0;
   int asked = 0;
@@ -121,7 +122,7 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     if (counts(derive::Home::Dense)) square_norm += own[kDenseSquareNorm];
     if (counts(derive::Home::Expert)) square_norm += own[kExpertSquareNorm];
   }
-  // Rounded, so that it does not show in which parts the fp64 sum was added up.
+  // Rounded: the fp64 sum depends in its last bits on the partition.
   totals.gradient_norm = static_cast<float>(std::sqrt(square_norm));
   const auto is_asked = [&](Ask what) { return (asked & static_cast<int>(what)) != 0; };
   totals.stop_requested = is_asked(Ask::Stop);

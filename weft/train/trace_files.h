@@ -1,4 +1,4 @@
-// The files of a traced run in its folder.
+// Trace files in the folder of a run.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 
 namespace weft::train {
 
-// trace.json, of all ranks on one time line; returns its path.
+// Writes trace.json with all ranks on one time line; returns its path.
 std::filesystem::path write_trace(const std::filesystem::path& run_dir,
                                   std::span<const trace::Timeline> timelines);
-// trace.rank<N>.json, of a rank alone: where the clocks of the ranks do not compare.
+// Writes trace.rank<N>.json of one rank, for ranks with unsynchronized clocks.
 std::filesystem::path write_own_trace(const std::filesystem::path& run_dir,
                                       const trace::Timeline& timeline);
 
-// exposure.json, of all ranks; returns what is in it.
+// Writes exposure.json of all ranks; returns its content.
 trace::Exposure write_exposure(const std::filesystem::path& run_dir,
                                std::span<const trace::Timeline> timelines,
                                trace::Clocks clocks);

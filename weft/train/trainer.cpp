@@ -38,7 +38,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What the ranks of this process leave behind.
+// Results of the ranks in this process.
 struct Shared {
   const Clock::time_point started = Clock::now();
   std::mutex mutex;
@@ -46,10 +46,10 @@ struct Shared {
   std::vector<trace::Timeline> timelines;
   GatheredTimelines gathered;  // under a launcher
   fs::path run_dir;
-  std::optional<Board> board;  // of rank 0
+  std::optional<Board> board;  // rank 0's
 };
 
-// One rank's run.
+// Run of one rank.
 class RankRun {
  public:
   RankRun(const TrainRequest& request, Engine& engine, const Preparation& ready, Shared& shared)
@@ -84,7 +84,7 @@ class RankRun {
     while (progress_.step() < config_.train.train_iters && !stopped_ && !left_) step();
     if (progress_.step() != saved_step_) keep_checkpoint();
     if (beside_) tell_ended(beside_->finish());
-    const bool has_saved = progress_.step() != first_step_;  // and so removed old checkpoints
+    const bool has_saved = progress_.step() != first_step_;  // it has removed old checkpoints then
     if (is_rank_zero() && !has_saved) remove_leftovers(config_, resumed(), request_.log);
     if (log_) tell_repeats();
     if (written_ && !(is_finished_ && !checkpoint::is_free_folder(config_.checkpoint.save_hf)))
@@ -98,7 +98,7 @@ class RankRun {
   const std::optional<Resumption>& resumed() const {
     return chosen_again_ ? *chosen_again_ : chosen_;
   }
-  // The run that had the folder before may have saved since this one chose a checkpoint.
+  // Searches the checkpoint again: the run that locked the folder before may have saved since.
   void choose_again() {
     const bool may_change = !config_.checkpoint.load.empty() && !config_.checkpoint.save.empty();
     if (may_change && !is_chosen_still(engine_, chosen_)) chosen_again_ = find_resumption(config_);
@@ -108,7 +108,7 @@ class RankRun {
     const fs::path folder = config_.checkpoint.save;
     if (folder.empty()) return;
     make_writable_folder(folder, "checkpoint.save");
-    base::require_writable(folder / "room");  // no name of a file, which may be a link
+    base::require_writable(folder / "room");  // a fixed file name could be a link
     saving_ = take_folder(folder, request_.log, request_.stop);
   }
 
@@ -156,12 +156,12 @@ class RankRun {
     tell_ended(EndedSave{place.folder(), seconds_since(start), failure, place.is_written()});
   }
 
-  // How good the model is that a run continues.
+  // Logs the loss of the continued model before the first step.
   void tell_first(const std::string& text) const {
     if (log_ && !text.empty()) request_.log(text);
   }
 
-  // What rerun_state_machine.rerun_mode=report_stats found.
+  // Logs the result of rerun_state_machine.rerun_mode=report_stats.
   void tell_repeats() const {
     if (config_.rerun_state_machine.rerun_mode != config::RerunMode::ReportStats) return;
     request_.log(base::text("computed  twice: {}; {} gave other numbers the second time",
@@ -169,7 +169,7 @@ class RankRun {
                             differing_steps_ == 0 ? "none" : base::text("{}", differing_steps_)));
   }
 
-  // A checkpoint that cannot be written is told at once and at the end; the run goes on.
+  // Logs a failed checkpoint at once and again at the end; the run continues.
   void tell_ended(const std::optional<EndedSave>& end) {
     if (!log_ || !end) return;
     if (end->failure) {
@@ -178,7 +178,7 @@ class RankRun {
         ++lost_checkpoints_;
         why_lost_ = *end->failure;
         return;
-      }  // what failed came after it, as the removal of old ones
+      }  // a later action failed, such as the removal of old checkpoints
     }
     last_checkpoint_ = end->folder;
     request_.log(
@@ -188,7 +188,7 @@ class RankRun {
                    end->seconds));
   }
 
-  // Of a step that is not finite the run may end: what was saved before must be whole then.
+  // A non-finite step may end the run: the previous save must be complete then.
   void look_after_saves(const StepTotals& totals) {
     if (!beside_) return;
     tell_ended(beside_->look());
@@ -251,7 +251,7 @@ class RankRun {
       request_.log("ends      here: the minutes of train.exit_duration_in_mins have passed");
     }
     if (log_ && chosen) request_.log(*chosen);
-    // One that was told to end evaluates nothing more.
+    // A stopping run evaluates nothing more.
     if (!stopped_) stopped_ = evaluations_.evaluate(record) == Evaluations::Ended::Stopped;
     if (log_) log_->keep(record, engine_.pool());
     const auto divides = [&](const std::optional<std::int64_t>& interval) {
@@ -261,7 +261,7 @@ class RankRun {
     left_ = totals.time_is_up || divides(config_.train.exit_interval);
   }
 
-  // train.exit_duration_in_mins by the clock of rank 0, which tells the others.
+  // Deadline of train.exit_duration_in_mins by the clock of rank 0, which informs the others.
   std::optional<Clock::time_point> leave_at() const {
     const std::optional<double>& minutes = config_.train.exit_duration_in_mins;
     if (!minutes || !is_rank_zero()) return std::nullopt;
@@ -269,7 +269,7 @@ class RankRun {
     return shared_.started + std::chrono::duration_cast<Clock::duration>(allowed);
   }
 
-  // False where there is no checkpoint, or where the run has gone back often enough.
+  // False if there is no checkpoint, or the limit of rollbacks is reached.
   bool return_to_checkpoint() {
     if (returns_ == config_.runtime.rollbacks) return false;
     const bool went_on = resumed() && resumed()->loads != Loads::Weights;
@@ -293,7 +293,7 @@ class RankRun {
     return true;
   }
 
-  // The rank nearest to the cause throws; the others wait to be told.
+  // The rank nearest to the cause throws; the others wait for its failure.
   void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
     const NotFinite finding = find_not_finite(engine_, {.batch = batch, .step = step}, totals);
     if (finding.rank == engine_.rank()) {
@@ -344,7 +344,7 @@ class RankRun {
     return record;
   }
 
-  // What the model's routers have to say.
+  // Adds the losses and loads of the routers.
   void add_router(const StepTotals& totals, StepRecord& record) const {
     using enum config::LoadBalancing;
     const config::ModelConfig& model = config_.model;
@@ -425,19 +425,19 @@ class RankRun {
   const data::Dataset& dataset_;
   const std::vector<EvaluationData>& evaluation_;
   const std::optional<checkpoint::HuggingFaceModel>& start_;
-  const std::optional<checkpoint::HuggingFaceConfig>& written_;  // what save_hf says of the model
-  const std::optional<Resumption>& chosen_;                      // before the run had its folder
-  std::optional<std::optional<Resumption>> chosen_again_;  // where another run saved until then
+  const std::optional<checkpoint::HuggingFaceConfig>& written_;  // config.json for save_hf
+  const std::optional<Resumption>& chosen_;                // found before the run locked its folder
+  std::optional<std::optional<Resumption>> chosen_again_;  // set if another run saved meanwhile
   Shared& shared_;
   Evaluations evaluations_;
   OrderChoice order_;
   Progress progress_;
   fs::path run_dir_;
-  std::optional<RunLog> log_;  // of rank 0
+  std::optional<RunLog> log_;  // rank 0's
   bool is_finished_ = false, stopped_ = false, traced_ = false, saved_ = false, left_ = false;
-  std::int64_t returns_ = 0, steps_again_ = 0;  // to a checkpoint, and what was done in vain
+  std::int64_t returns_ = 0, steps_again_ = 0;  // returns to a checkpoint, and steps lost by them
   std::int64_t first_step_ = 0, saved_step_ = 0, lost_checkpoints_ = 0, differing_steps_ = 0;
-  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save: outlives its saves
+  std::optional<base::Descriptor> saving_;  // rank 0's lock on checkpoint.save; outlives its saves
   std::optional<BackgroundSaves> beside_;
   std::optional<fs::path> last_checkpoint_;
   std::string why_lost_;
@@ -447,8 +447,8 @@ class RankRun {
   std::vector<ExpertLoads> last_loads_;
 };
 
-// Under a launcher the process of rank 0 writes for all, but for traces on clocks that do not
-// compare: those lie in a file for each rank.
+// Under a launcher the process of rank 0 writes the files of all ranks. Exception: with
+// unsynchronized clocks each rank writes its own trace.
 void write_trace_files(Shared& shared, config::CommBackend backend) {
   std::ranges::sort(shared.timelines, {}, &trace::Timeline::rank);
   TrainResult& result = shared.result;

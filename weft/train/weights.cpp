@@ -19,7 +19,7 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-// The local elements [begin, begin + out.size()) of this rank's part of a parameter.
+// Local elements [begin, begin + out.size()) of this rank's part of a parameter.
 void copy_out(tensor::Stream& stream,
               const model::Parameter& parameter,
               std::int64_t begin,
@@ -27,13 +27,13 @@ void copy_out(tensor::Stream& stream,
   tensor::read_floats(stream, out, parameter.weight.range(begin, {std::ssize(out)}));
 }
 
-// One range of one parameter's global elements, as far as one of its owners has them; parameter -1
-// ends the asking.
+// One range of a parameter's global elements, held by one of its owners. parameter = -1: end of
+// requests.
 struct Request {
   std::int64_t parameter = -1, owner = 0, begin = 0, count = 0;
 };
 
-// A member that holds a part of a parameter.
+// Member that holds a part of a parameter.
 struct Owner {
   int member = 0;
   tensor::Slice slice;
@@ -45,7 +45,8 @@ std::int64_t total(const std::vector<tensor::Run>& runs) {
   return sum;
 }
 
-// Rank 0 asks the other ranks of a copy of the model for ranges of what they own, one at a time.
+// Fetches ranges of parameters from the other ranks of a copy of the model to rank 0, one at a
+// time.
 class ParameterFetcher {
  public:
   explicit ParameterFetcher(Engine& engine)
@@ -83,7 +84,7 @@ class ParameterFetcher {
 
   void finish() { announce({}); }
 
-  // The other members answer until rank 0, member 0 of its group, is done.
+  // Serves the requests of rank 0, member 0 of its group, until it is done.
   void serve() {
     for (Request asked = announce({}); asked.parameter >= 0; asked = announce({})) {
       const std::vector<tensor::Run> runs = runs_for(asked);
@@ -98,8 +99,8 @@ class ParameterFetcher {
   }
 
  private:
-  // Where several members hold a part (a tied table, what every ep rank has), the first is its
-  // owner: rank 0 itself wherever it can.
+  // Finds the owner of each part: the first holder (for a tied table or replicated weights), rank 0
+  // itself if possible.
   void find_owners() {
     const config::ModelConfig& model = engine_.config().model;
     const grid::Grid& grid = engine_.groups().grid;
@@ -132,7 +133,7 @@ class ParameterFetcher {
                            {.begin = request.begin, .count = request.count});
   }
 
-  // What this rank holds of a parameter, run after run: that is how they lie.
+  // Values of a parameter on this rank, run after run in memory order.
   std::vector<float> held(const std::string& name, const std::vector<tensor::Run>& runs) const {
     std::vector<float> values(static_cast<std::size_t>(total(runs)));
     copy_out(stream_, engine_.parameters().find(name), runs.front().local, values);
@@ -146,7 +147,7 @@ class ParameterFetcher {
     return tensor::read<float>(stream_, values);
   }
 
-  // Member 0's request, on every member.
+  // Sends member 0's request to every member.
   Request announce(const Request& mine) {
     if (group_.size() == 1) return mine;
     std::array<std::int64_t, 4> words{mine.parameter, mine.owner, mine.begin, mine.count};
@@ -161,7 +162,7 @@ class ParameterFetcher {
   tensor::Stream& stream_;
   Tensor request_;
   const std::vector<model::ParameterSpec> specs_;  // of the whole model
-  std::map<std::string, std::int64_t> index_;      // in specs_
+  std::map<std::string, std::int64_t> index_;      // index in specs_
   std::vector<std::vector<Owner>> owners_;         // by spec
 };
 
@@ -180,8 +181,8 @@ config::Config with_model_of(const config::Config& config,
 
 namespace {
 
-// What is not trained shows in no gradient: a router's bias that is not finite would only choose
-// oddly.
+// Untrained parameters have no gradient that shows the error: a non-finite router bias would only
+// misroute.
 void check_finite(const model::Parameter& parameter, std::span<const float> values) {
   if (parameter.spec.home != model::Home::Untrained) return;
   if (std::ranges::all_of(values, [](float value) { return std::isfinite(value); })) return;
@@ -190,7 +191,7 @@ void check_finite(const model::Parameter& parameter, std::span<const float> valu
                  parameter.spec.name));
 }
 
-// A piece after the other, so that the host never has a whole parameter.
+// Reads in pieces: the host never holds a whole parameter.
 void load_parameter(tensor::Stream& stream,
                     const model::Parameter& parameter,
                     const ReadSlice& read) {
@@ -229,13 +230,13 @@ void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model) {
 
 namespace {
 
-// `write` gets what fetches the weights; it runs on rank 0, and what it throws of the disk or of
-// the place is returned.
+// Runs `write` on rank 0 with a function that fetches weights. Errors of the disk or the place are
+// returned, others thrown.
 std::optional<std::string> save_with(
     Engine& engine,
     const std::function<void(const checkpoint::Fetch& fetch)>& write) {
   engine.program().gather_weights();
-  if (!engine.groups().model_copy) return std::nullopt;  // others hold the same
+  if (!engine.groups().model_copy) return std::nullopt;  // other copies hold the same
   ParameterFetcher fetcher(engine);
   if (engine.rank() != 0) {
     fetcher.serve();
@@ -285,9 +286,8 @@ std::optional<std::string> save_weights(Engine& engine,
 
 namespace {
 
-// The model with what a config.json says and training does not look at: positions are never fewer
-// than a sequence has, and the coefficient of a loss is the folder's where the run has no such
-// loss.
+// Adds config.json values that training ignores. Positions are at least the sequence length. The
+// coefficient of a loss comes from the start folder if the run has no such loss.
 config::ModelConfig with_what_folders_say(const config::ModelConfig& model,
                                           const checkpoint::HuggingFaceConfig* start) {
   config::ModelConfig written = model;
@@ -310,7 +310,7 @@ config::ModelConfig with_what_folders_say(const config::ModelConfig& model,
 checkpoint::HuggingFaceConfig huggingface_config_for(const config::ModelConfig& model,
                                                      const checkpoint::HuggingFaceConfig* start) {
   using checkpoint::Family;
-  std::vector<std::string> least;  // of what keeps a family from computing it
+  std::vector<std::string> least;  // smallest set of reasons against a family
   Family nearest{};
   for (const Family family : checkpoint::kFamilies) {
     checkpoint::HuggingFaceConfig candidate;

@@ -14,12 +14,12 @@
 
 namespace weft::train {
 
-// `config` with the model a folder holds: everything that decides what is computed comes from the
-// folder; layout, sequence length, dtype, dispatcher, auxiliary losses and the rest stay.
+// `config` with the model of a folder: the folder sets every key that decides the computation.
+// Layout, sequence length, dtype, dispatcher, auxiliary losses and other keys stay.
 config::Config with_model_of(const config::Config& config,
                              const checkpoint::HuggingFaceModel& model);
 
-// The model keys that such a folder decides.
+// Model keys set by such a folder.
 inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
     "model.num_layers",
     "model.hidden_size",
@@ -70,19 +70,19 @@ inline constexpr std::array kFolderModelKeys = std::to_array<std::string_view>({
 using ReadSlice = std::function<
     void(const std::string& parameter, const tensor::Slice& slice, std::span<float> out)>;
 
-// Each rank reads what it owns, and the optimizer begins from it.
+// Each rank reads the parameters it owns, and the optimizer starts from them.
 void load_weights(Engine& engine, const ReadSlice& read);
 void load_weights(Engine& engine, const checkpoint::HuggingFaceModel& model);
 
-// Rank 0 writes, fetching what it does not hold from the ranks that do. Every rank calls it. Where
-// the folder cannot be written, rank 0 gets the reason and the others end as if it had been: what
-// went wrong is the save and not the exchange.
+// Rank 0 writes and fetches missing parameters from other ranks. Every rank calls it. If the folder
+// cannot be written, rank 0 gets the reason and the others return normally: the save failed, not
+// the exchange.
 std::optional<std::string> save_weights(Engine& engine,
                                         const std::filesystem::path& folder,
                                         const checkpoint::HuggingFaceConfig& config);
 
-// The same into a folder of that name that is made for it (checkpoint::NewFolder), with the files
-// beside the weights of `text_from`, unless that is empty.
+// Variant for a new folder made under that name (checkpoint::NewFolder). Copies the files beside
+// the weights from `text_from`; empty: none.
 struct NewWeights {
   std::filesystem::path folder;
   base::Overwrite overwrite = base::Overwrite::No;
@@ -92,8 +92,8 @@ std::optional<std::string> save_weights(Engine& engine,
                                         const NewWeights& place,
                                         const checkpoint::HuggingFaceConfig& config);
 
-// The family whose config.json can say what the model computes; ConfigError where there is none.
-// What the folder the run started from says beside the model is kept.
+// config.json of the family that matches the model; ConfigError if there is none. Other keys of the
+// start folder's config.json are kept.
 checkpoint::HuggingFaceConfig huggingface_config_for(
     const config::ModelConfig& model,
     const checkpoint::HuggingFaceConfig* start = nullptr);
