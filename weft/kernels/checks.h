@@ -1,5 +1,5 @@
-// What holds for the arguments of an operation on every device: shapes and dtypes, by name. Each
-// throws InternalError with the argument's name, what it is and what it should be.
+// Argument checks that hold on every device: shapes and dtypes, by name. Each check throws
+// InternalError with the argument's name, its value and the value wanted.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ void check_dtype(std::string_view name, const Tensor& x, DType wanted);
 void check_float(std::string_view name, const Tensor& x);  // fp32 or bf16
 void check_contiguous(std::string_view name, const Tensor& x);
 
-// The dims of a matrix; throws where `x` is none.
+// Rows and columns of a matrix; throws if `x` is not one.
 struct MatrixShape {
   std::int64_t rows = 0, columns = 0;
 };

@@ -1,5 +1,5 @@
-// The CUDA device is a library of its own (libweft_cuda.so), loaded when somebody asks for a GPU:
-// the program itself starts where no CUDA is installed.
+// The CUDA device is a library of its own (libweft_cuda.so), loaded when a GPU is asked for. The
+// program itself starts without CUDA.
 #include "weft/base/library.h"
 #include "weft/kernels/cuda_entry.h"
 #include "weft/kernels/device.h"

@@ -1,4 +1,4 @@
-// What the program finds in libweft_cuda.so.
+// Entry point that the program looks up in libweft_cuda.so.
 #pragma once
 
 #include "weft/kernels/gpu_report.h"
@@ -8,7 +8,7 @@ namespace weft::kernels::cuda {
 
 inline constexpr const char* kLibrary = "libweft_cuda.so";
 inline constexpr const char* kEntrySymbol = "weft_cuda_entry";
-// Two builds that differ here do not fit together.
+// Version of this interface: a program and a library of different versions do not work together.
 inline constexpr const char* kEntryVersion = "4";
 
 struct Entry {

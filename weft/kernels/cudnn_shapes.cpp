@@ -9,7 +9,7 @@ namespace {
 
 using tensor::Deterministic;
 
-// Up to 9.15.0 the backward may touch memory behind the last keys where they fill no whole tile.
+// cuDNN up to 9.15.0 may touch memory behind the last keys if they do not fill a tile.
 constexpr std::int64_t kCudnnTile = 128;
 constexpr std::int64_t kWidestHead = 256;
 constexpr std::int64_t kMostWorkspace = std::int64_t{5} << 28;  // 1.25 GiB
@@ -24,7 +24,7 @@ std::int64_t largest_divisor(std::int64_t of, std::int64_t at_most) {
   return divisor;
 }
 
-// Of one query head of a sequence, before they are summed: gradients of keys and values.
+// Gradients of keys and values of one query head of a sequence, before heads are summed.
 std::int64_t unsummed_bytes(const CudnnShape& shape) {
   return shape.heads == shape.groups ? 0 : 2 * shape.sequence * (shape.width + shape.value_width);
 }
@@ -58,7 +58,7 @@ bool suits_cudnn(const CudnnShape& shape) {
          is_head_width(shape.value_width);
 }
 
-// At least the heads of one group, whose gradients are summed into the same keys.
+// A part covers at least the heads of one group: their gradients are summed into the same keys.
 CudnnPart cudnn_part(const CudnnShape& shape, Deterministic deterministic) {
   const std::int64_t kept =
       deterministic == Deterministic::Yes ? score_bytes(shape) : dq_sum_bytes(shape);

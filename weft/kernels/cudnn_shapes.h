@@ -1,9 +1,9 @@
-// What is known of cuDNN's attention without a GPU: which calls are its, in which parts its
-// backward is launched, and the memory that takes.
+// Facts about cuDNN's attention that need no GPU: supported calls, how a backward is split into
+// launches, and the memory it takes.
 //
-// The deterministic backward keeps the gradients of all scores of a launch, so it is launched for
-// parts of the batch, or of the heads of one sequence, whose workspace is bounded. Heads do not
-// depend on each other: the parts change no bit.
+// The deterministic backward keeps the gradients of all scores of a launch. Each launch therefore
+// covers some of the sequences, or some heads of one sequence, so that its workspace is bounded.
+// Heads are independent of each other: the split changes no bit.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ struct CudnnShape {
   tensor::DType dtype = tensor::DType::F32;
   std::int64_t batch = 0, sequence = 0, heads = 0, groups = 0;
   std::int64_t width = 0, value_width = 0;
-  bool is_whole = true;  // all rows of a sequence meet each other
+  bool is_whole = true;  // true: every row of a sequence attends to the rows before it
 
   std::int64_t heads_per_group() const { return heads / groups; }
 };
 CudnnShape cudnn_shape(const Tensor& q_TQ, const AttentionShape& shape);
 
-// Whether cuDNN has an engine for such a call, as far as the shapes say.
+// True if cuDNN has an engine for this call, judged by its shapes.
 bool suits_cudnn(const CudnnShape& shape);
 
-// What one launch computes: whole sequences, or some of the groups of one.
+// Extent of one launch: whole sequences, or some groups of one sequence.
 struct CudnnPart {
   std::int64_t sequences = 0, groups = 0;
 };
 CudnnPart cudnn_part(const CudnnShape& shape, tensor::Deterministic deterministic);
 
-// Pieces of one workspace, one behind the other, in bytes.
+// Layout of the workspace: pieces one behind the other, in bytes.
 struct CudnnMemory {
-  std::int64_t library = 0;  // what the library asks for
+  std::int64_t library = 0;  // the library's own workspace
   std::int64_t delta = 0, dq_sums = 0, lse = 0;
 
   std::int64_t delta_at() const { return apart(library); }
@@ -45,18 +45,17 @@ struct CudnnMemory {
  private:
   static std::int64_t apart(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
 };
-// Of a backward, `library` being what the library says: as much is taken in whole MiB, which can be
-// told before it says.
-enum class LseOrder { BySequence, AsItLies };  // copied into order, or not
+// Workspace of a backward; `library`: bytes that cuDNN reports. That part is rounded up to whole
+// MiB, so that the total is known before cuDNN reports it.
+enum class LseOrder { BySequence, AsItLies };  // lse copied into sequence order, or read in place
 CudnnMemory cudnn_memory(const CudnnShape& shape,
                          const CudnnPart& part,
                          tensor::Deterministic deterministic,
                          LseOrder order,
                          std::int64_t library);
-// What its forward takes, of any shape: as good as nothing.
+// Workspace of a forward of any shape: negligible.
 inline constexpr std::int64_t kCudnnForwardBytes = 256;
-// What the library will say of a backward, near enough for cudnn_memory: a little more than what it
-// keeps for the part.
+// Estimate of the workspace that cuDNN will report for a backward, close enough for cudnn_memory.
 std::int64_t expected_library_bytes(const CudnnShape& shape,
                                     const CudnnPart& part,
                                     tensor::Deterministic deterministic);

@@ -1,5 +1,5 @@
-// The devices this program knows: each is made of the memory and streams of its folder in tensor/
-// and the operations of its folder here.
+// Factories of the devices. A device combines the memory and streams of its folder in tensor/ with
+// the operations of its folder here.
 #pragma once
 
 #include <memory>
@@ -9,25 +9,25 @@
 
 namespace weft::kernels {
 
-// `threads` compute threads for each stream that computes.
+// `threads`: compute threads for each compute stream.
 std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 
-// A device without memory or arithmetic: everything is taken and counted as on the CPU, tensors may
-// be of any size and hold nothing. Its routers choose as they are told to (cpu/even_choice.h).
+// Dry device: no memory and no arithmetic. Allocations are counted as on the CPU; tensors may have
+// any size and hold no values. Its routers choose by `routing` (cpu/even_choice.h).
 enum class DryRouting { Even, Lopsided };
 std::unique_ptr<tensor::Device> make_dry_device(DryRouting routing = DryRouting::Even);
-// The same with the workspace of a GPU's operations, as far as it is known without one.
+// Dry device with the workspace of a GPU's operations, as far as it is known without a GPU.
 std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic,
                                              DryRouting routing = DryRouting::Even);
 
-// A GPU of those that the process sees: the one whose number is `local_rank` modulo how many there
-// are. SystemError where this build has no CUDA device, where its libraries or the driver are
-// missing, and where there is no GPU or no kernel for it.
+// GPU number `local_rank` modulo the number of GPUs that the process sees. Throws SystemError if
+// this build has no CUDA device, if libraries or the driver are missing, or if no usable GPU is
+// present.
 std::unique_ptr<tensor::Device> make_cuda_device(
     int local_rank = 0,
     tensor::Deterministic deterministic = tensor::Deterministic::Yes);
 
-// The GPUs of this machine, or the reason why there are none. Does not throw.
+// GPUs of this machine, or the reason why it has none. Does not throw.
 GpuReport gpu_report();
 
 }  // namespace weft::kernels

@@ -1,11 +1,11 @@
-// Every operation of kernels.h by its name.
+// List of the operations of kernels.h.
 #pragma once
 
 #include "weft/kernels/kernels.h"
 
-// Every operation once. A device declares its functions from this list, in a namespace of its own
-// (WEFT_DECLARE_OPERATION), and makes its table of them (WEFT_OPERATION_OF_TABLE): the compiler
-// names one of the wrong type, the linker one that is missing.
+// A device declares its functions from this list, in a namespace of its own
+// (WEFT_DECLARE_OPERATION). It builds its table from the list as well (WEFT_OPERATION_OF_TABLE).
+// The compiler names an operation of the wrong type, the linker a missing one.
 #define WEFT_EACH_OPERATION(apply)                                                                 \
   apply(linear_forward) apply(linear_dgrad) apply(linear_wgrad) apply(grouped_linear_forward)      \
       apply(grouped_linear_dgrad) apply(grouped_linear_wgrad) apply(rms_norm_forward) apply(       \

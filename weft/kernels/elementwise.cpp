@@ -1,4 +1,4 @@
-// Elementwise work, sums over all elements, and the optimizer.
+// Checks of elementwise operations, sums over all elements, and the optimizer.
 #include "weft/kernels/checks.h"
 #include "weft/kernels/operations.h"
 

@@ -1,4 +1,4 @@
-// What the CUDA device finds on this machine: plain values, told also where nothing can run.
+// Report of the CUDA device on this machine: plain values, also available where no GPU can run.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weft::kernels {
 
-// How a card reaches the memory of another. Host: only by way of the host's memory.
+// Path between the memories of two GPUs. Host: through host memory.
 enum class GpuLink { NvLink, Pci, Host };
 
 struct GpuPeer {
@@ -21,22 +21,22 @@ struct Gpu {
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;
-  std::int64_t free_bytes = 0;  // 0 where it cannot be used
+  std::int64_t free_bytes = 0;  // 0: the GPU cannot be used
   std::string pci;              // "0000:1b:00.0"
-  int numa_node = -1;           // of the host, nearest to it; -1: not told
-  std::string why_not;          // why this build cannot use it; empty where it can
+  int numa_node = -1;           // nearest NUMA node of the host; -1: unknown
+  std::string why_not;          // why this build cannot use the GPU; empty: it can
   std::vector<GpuPeer> peers = {};
 };
 
 struct GpuReport {
-  bool library_loaded = false;  // the library of the CUDA device
-  std::string built_for;        // the architectures it has kernels for: "90a"
-  int runtime_version = 0;      // of CUDA, as in 13000
-  int driver_version = 0;       // of CUDA, that the driver knows; 0: there is no driver
+  bool library_loaded = false;  // the CUDA device's library
+  std::string built_for;        // architectures with compiled kernels: "90a"
+  int runtime_version = 0;      // CUDA runtime, as in 13000
+  int driver_version = 0;       // newest CUDA that the driver supports; 0: no driver
   std::vector<Gpu> gpus = {};
-  // "The reason; the way out", or empty.
-  std::string why_no_cudnn;  // why attention does without cuDNN
-  std::string why_none;      // why there is no GPU
+  // Each is "reason; fix", or empty.
+  std::string why_no_cudnn;  // why attention does not use cuDNN
+  std::string why_none;      // why no GPU is usable
 };
 
 }  // namespace weft::kernels

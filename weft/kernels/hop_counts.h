@@ -1,4 +1,4 @@
-// What plan_hops makes of the counts of all ranks (kernels.h), where the host reads them.
+// Host side of plan_hops (kernels.h): row counts of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace weft::kernels {
 
-// Counts come from other ranks, so they are checked before they are used.
+// Counts come from other ranks, so they are checked before use.
 struct HopCounts {
-  const std::int64_t* counts = nullptr;  // a line a rank
-  std::int64_t stride = 0;               // from one line to the next
+  const std::int64_t* counts = nullptr;  // one line per rank
+  std::int64_t stride = 0;               // elements between lines
   Hops hops;
 
-  // The first number that its member cannot have.
+  // Fault of the first number that is out of range for its rank.
   std::optional<tensor::Fault> fault() const;
-  // False, and zeros, where somebody's budget is not enough.
+  // False, and all splits zero, if any rank's slots exceed the budget.
   bool split(std::int64_t* splits) const;
 
  private:

@@ -1,15 +1,16 @@
-// Every operation a decoder needs, each once. forward and dgrad assign, a wgrad does as told.
+// Operations of a decoder. forward and dgrad assign; wgrad assigns or accumulates, as its `Write`
+// says.
 //
-// All functions enqueue on the stream and return. Shapes are in the suffixes: T tokens (rows), D,
-// N, K widths, V vocabulary, E experts, k experts a token, R rows of tokens on their way to
-// experts. Activations and weights are fp32 or bf16 (one dtype a call unless said otherwise),
-// arithmetic is fp32, weight gradients are fp32. Matrices may have strided rows unless said
-// otherwise; everything else is contiguous. Results depend on the shapes and values only, never on
+// All functions enqueue on the stream and return. Suffixes give shapes: T tokens (rows), D, N, K
+// widths, V vocabulary, E experts, k experts per token, R rows of tokens on their way to experts.
+// Activations and weights are fp32 or bf16, one dtype per call unless a comment says otherwise.
+// Arithmetic and weight gradients are fp32. Matrices may have strided rows unless a comment says
+// otherwise; all other tensors are contiguous. Results depend on shapes and values only, never on
 // the number of threads.
 //
-// Shapes and dtypes are checked at the call, whatever the device (InternalError); the work itself
-// is that of the stream's device (kernels/operations.h). What only the work sees, an index or a
-// count that does not fit, is a fault of the stream (tensor/fault.h). Any tensor may be
+// Each call checks shapes and dtypes on every device (InternalError), then runs the operation of
+// the stream's device (kernels/operations.h). An index or a count out of range, which only the
+// running operation sees, is a fault of the stream (tensor/fault.h). Any tensor may be
 // host-visible.
 #pragma once
 
@@ -29,28 +30,29 @@ using tensor::Pool;
 using tensor::Stream;
 using tensor::Tensor;
 
-// What a wgrad does with what is in its result: an assigning one does not read it, and writes all
-// of it, also where there is nothing to sum.
+// Effect of a wgrad on its result. Assign: the result is not read, and all of it is written, also
+// where no rows are summed.
 enum class Write { Assign, Accumulate };
 
-// Sets the BLAS to one thread, before ranks start: they split work with their own threads.
+// Sets the BLAS to one thread. Called before ranks start; ranks split work with their own threads.
 void prepare_process();
 
-// linear: y = x w^T. Each matrix is fp32 or bf16 on its own: a router's logits are always fp32.
+// linear: y = x w^T. Each matrix has a dtype of its own: a router's logits are always fp32.
 void linear_forward(Stream&, Tensor y_TN, Tensor x_TK, Tensor w_NK);
 void linear_dgrad(Stream&, Tensor dx_TK, Tensor dy_TN, Tensor w_NK);
 void linear_wgrad(Stream&, Tensor dw_NK, Tensor dy_TN, Tensor x_TK, Write);
 
-// grouped linear: rows of x are sorted by expert, rows_E[e] of them for expert e (zero allowed).
-// The counts (int64) are read where the work runs, so that no host needs to know them; R is room
-// for their sum, and what lies behind it is neither read nor written. Matrices are contiguous.
+// grouped linear: rows of x are sorted by expert; expert e has rows_E[e] of them, possibly zero.
+// The counts (int64) are read on the device, so that the host needs no copy. R is the room for all
+// rows; rows behind the counted ones are neither read nor written. Matrices are contiguous.
 void grouped_linear_forward(Stream&, Tensor y_RN, Tensor x_RK, Tensor w_ENK, Tensor rows_E);
 void grouped_linear_dgrad(Stream&, Tensor dx_RK, Tensor dy_RN, Tensor w_ENK, Tensor rows_E);
 void grouped_linear_wgrad(Stream&, Tensor dw_ENK, Tensor dy_RN, Tensor x_RK, Tensor rows_E, Write);
 
-// RMSNorm over each group of N columns, with C a multiple of N: N = C is the usual norm, N = head
-// width the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon), fp32,
-// G = C / N. dgrad adds residual_TC (undefined: none), x's gradient past the norm, and then rounds.
+// RMSNorm over each group of N columns; C is a multiple of N. N = C: the usual norm. N = head
+// width: the per-head norm of queries and keys. rstd_TG keeps 1 / sqrt(mean square + epsilon),
+// fp32, G = C / N. dgrad adds residual_TC (undefined: none), the gradient of x past the norm,
+// before it rounds.
 void rms_norm_forward(Stream&, Tensor y_TC, Tensor rstd_TG, Tensor x_TC, Tensor w_N, float epsilon);
 void rms_norm_dgrad(Stream&,
                     Tensor dx_TC,
@@ -61,9 +63,9 @@ void rms_norm_dgrad(Stream&,
                     Tensor residual_TC = {});
 void rms_norm_wgrad(Stream&, Tensor dw_N, Tensor dy_TC, Tensor x_TC, Tensor rstd_TG, Write);
 
-// RMSNorm over `width` columns, of which this and other ranks have C each. What a rank has of a
-// row's sum is row_dots, fp32: of a b w, or of a b where w is undefined. The sum over ranks of x x
-// comes before the forward, that of w dy x before dgrad; wgrad is rms_norm_wgrad.
+// RMSNorm over `width` columns that are spread over several ranks, C on each rank. row_dots writes
+// a rank's part of each row's sum, fp32: the sum of a b w, or of a b if w is undefined. Ranks sum x
+// x before the forward and w dy x before dgrad; wgrad is rms_norm_wgrad.
 void row_dots(Stream&, Tensor dots_T, Tensor a_TC, Tensor b_TC, Tensor w_C);
 struct SharedNorm {
   std::int64_t width = 1;
@@ -86,15 +88,15 @@ void shared_norm_dgrad(Stream&,
                        const SharedNorm&);
 
 // Rotary embedding: pairs of channels turn by their position's angle. Row t has position t mod S.
-// table_SD holds (S, d), fp32: a row is the cosines, then the sines, of d/2 angles, times
-// `magnitude` where YaRN stretches. y may be x, dx may be dy.
+// table_SD is (S, d), fp32: per row d/2 cosines, then d/2 sines, both times YaRN's `magnitude`. y
+// may be x, dx may be dy.
 void rotary_table(Stream&, Tensor table_SD, const RotaryAngles&);
 void rotary_forward(Stream&, Tensor y_TC, Tensor x_TC, Tensor table_SD, const Rotary& = {});
 void rotary_dgrad(Stream&, Tensor dx_TC, Tensor dy_TC, Tensor table_SD, const Rotary& = {});
 
-// RMSNorm over heads of N columns and their rotation (all of a head turns: table_SN) in one,
-// without rounding between: rms_norm_forward, then rotary_forward. dy is the gradient of the turned
-// y; dx may be dy.
+// Fused RMSNorm over heads of N columns and their rotation: rms_norm_forward, then rotary_forward,
+// without rounding between. All N channels of a head turn (table_SN). dy is the gradient of the
+// rotated y; dx may be dy.
 void norm_rotary_forward(Stream&,
                          Tensor y_TC,
                          Tensor rstd_TG,
@@ -120,8 +122,8 @@ void norm_rotary_wgrad(Stream&,
                        Rotary::Pairs pairs,
                        Write);
 
-// Keys and values of latent attention: a head of kv_TC is (content | value), a head of k_TK
-// (content | position), with one position part for all heads; a head of v_TV is a value.
+// Keys and values of latent attention. A head of kv_TC is (content | value), a head of v_TV a
+// value. A head of k_TK is (content | position); all heads share one position part.
 struct LatentHeads {
   std::int64_t heads = 0, content = 0, position = 0, value = 0;
 };
@@ -138,34 +140,35 @@ void latent_keys_dgrad(Stream&,
                        Tensor dv_TV,
                        const LatentHeads&);
 
-// Rows of sequences one behind the other: those from `begin` on, of the `each` of every sequence.
+// Rows of sequences that lie one behind the other: `count` rows from `begin` on, of the `each` rows
+// of every sequence.
 struct SequenceRows {
   std::int64_t each = 0, begin = 0, count = 0;
 
   std::int64_t end() const { return begin + count; }
 };
 
-// Grouped-query attention over sequences of S rows; T = batch * S. What is masked is not computed.
-// The workspace is bounded by the shapes, whatever the number of threads. Values, and with them o,
-// may have heads of another width than queries and keys.
+// Grouped-query attention over sequences of S rows; T = batch * S. Masked scores are not computed.
+// Shapes bound the workspace, whatever the number of threads. Value heads, and so o, may have
+// another width than query and key heads.
 //
-// A call may be for some of the queries (rows of q, o and lse) and some of the keys (rows of k and
-// v, of which a sequence may have another number): then it reads and writes those rows alone.
-// Causal: the last of the queries sees all of the keys, each one before it one key less.
+// A call may cover some of the queries (rows of q, o and lse) and some of the keys (rows of k and
+// v). It then reads and writes those rows alone; a sequence may have fewer or more key rows than
+// query rows. Causal: the last query sees all keys of the call, each query before it one key less.
 enum class AttentionMask { Causal, None };
 struct AttentionShape {
-  std::int64_t sequence = 0;                               // S
-  std::int64_t heads = 0;                                  // query heads
-  std::int64_t groups = 0;                                 // key/value heads; divides heads
-  std::int64_t head_width = 0;                             // d
-  float scale = 1;                                         // of the scores, usually 1 / sqrt(d)
-  std::optional<std::int64_t> value_width = std::nullopt;  // of a value head; null: d
-  std::optional<SequenceRows> queries = std::nullopt, keys = std::nullopt;  // null: all S
+  std::int64_t sequence = 0;    // S
+  std::int64_t heads = 0;       // query heads
+  std::int64_t groups = 0;      // key/value heads; divides heads
+  std::int64_t head_width = 0;  // d
+  float scale = 1;              // factor of the scores, usually 1 / sqrt(d)
+  std::optional<std::int64_t> value_width = std::nullopt;  // width of a value head; nullopt: d
+  std::optional<SequenceRows> queries = std::nullopt, keys = std::nullopt;  // nullopt: all S
   AttentionMask mask = AttentionMask::Causal;
 
   SequenceRows query_rows() const { return queries.value_or(SequenceRows{sequence, 0, sequence}); }
   SequenceRows key_rows() const { return keys.value_or(SequenceRows{sequence, 0, sequence}); }
-  // Whether all rows of a sequence meet each other.
+  // True if the call is a causal one over whole sequences.
   bool is_whole() const { return !queries && !keys && mask == AttentionMask::Causal; }
 };
 // lse_HT: logarithm of the sum of exponentials of each query's scores, fp32, (heads, T).
@@ -189,9 +192,8 @@ void attention_dgrad(Stream&,
                      Tensor k_TK,
                      Tensor v_TV,
                      const AttentionShape&);
-// Of the same queries over other keys: (part, part_lse) is taken into (sum_TO in fp32, lse), in the
-// rows of the shape's queries. The gradients of a part are those of attention_dgrad with the o and
-// lse of all keys.
+// Merges attention over further keys, (part, part_lse), into (sum_TO in fp32, lse), for the rows of
+// the shape's queries. Gradients of a part: attention_dgrad with the o and lse of all keys.
 void attention_merge(Stream&,
                      Tensor sum_TO,
                      Tensor lse_HT,
@@ -202,8 +204,7 @@ void attention_merge(Stream&,
 // SwiGLU on h = (gate | up): y = silu(gate) * up.
 void swiglu_forward(Stream&, Tensor y_TF, Tensor h_T2F);
 void swiglu_dgrad(Stream&, Tensor dh_T2F, Tensor dy_TF, Tensor h_T2F);
-// The same times a weight a row (fp32): the router's probability, applied between activation and
-// FC2.
+// SwiGLU times one weight per row (fp32): the router's probability, applied before FC2.
 void weighted_swiglu_forward(Stream&, Tensor y_RF, Tensor h_R2F, Tensor p_R);
 void weighted_swiglu_dgrad(Stream&,
                            Tensor dh_R2F,
@@ -212,16 +213,16 @@ void weighted_swiglu_dgrad(Stream&,
                            Tensor h_R2F,
                            Tensor p_R);
 
-// Gate: y = x * sigmoid(g) with one logit g a row, fp32.
+// Gate: y = x * sigmoid(g), one fp32 logit g per row.
 void gate_forward(Stream&, Tensor y_TD, Tensor x_TD, Tensor g_T);
 void gate_dgrad(Stream&, Tensor dx_TD, Tensor dg_T, Tensor dy_TD, Tensor x_TD, Tensor g_T);
 
-// Where ranks share a vocabulary: how many ids come before the V of this rank, and how many behind.
+// Vocabulary split across ranks: number of ids before and behind this rank's V.
 struct OtherIds {
   std::int64_t before = 0, behind = 0;
 };
 
-// An id of another rank gives zeros, and adds nothing to the gradient. wgrad skips negative ids.
+// An id of another rank gives a zero row and no gradient. wgrad skips negative ids.
 void embedding_forward(Stream&, Tensor x_TD, Tensor table_VD, Tensor ids_T, const OtherIds& = {});
 void embedding_wgrad(Stream&,
                      Tensor dtable_VD,
@@ -230,15 +231,16 @@ void embedding_wgrad(Stream&,
                      Write,
                      const OtherIds& = {});
 
-// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient) in two
-// steps, between which ranks that share the vocabulary exchange what the first one wrote. All fp32.
+// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). It has
+// two steps; between them, ranks that share the vocabulary exchange the sums. All fp32.
 //
-// sums: of this rank's logits the logarithm of the sum of e^logit, and the logit of the label, zero
-// where it is not among them.
-// forward: the loss, and lse over the whole vocabulary, from the sums of P ranks, (P T, 2), one
-// rank after the other. Of one rank, lse is that of its sums to the bit.
+// sums: over this rank's logits, the logarithm of the sum of e^logit, and the label's logit (0 if
+// another rank has it).
+// forward: the loss, and lse over the whole vocabulary, from the sums of P ranks, (P T, 2), rank by
+// rank. With one rank, lse is bit-identical to that rank's sum.
 // dgrad: dlogits = scale * (softmax - one hot), fp32 or bf16, in memory of its own or over the
-// logits: then each of its rows begins where theirs does (logits, or logits.front_halves()).
+// logits. Over the logits, each row of dlogits begins where the row of logits does (logits, or
+// logits.front_halves()).
 void cross_entropy_sums(Stream&,
                         Tensor sums_T2,
                         Tensor logits_TV,
@@ -253,25 +255,26 @@ void cross_entropy_dgrad(Stream&,
                          float scale,
                          const OtherIds& = {});
 
-// Router: the k best experts of each token, emitted in ascending order of expert, with
-// probabilities. Equal scores prefer the lower expert. All fp32; experts int32.
+// Router: the k best experts of each token in ascending order of expert, with probabilities. Equal
+// scores prefer the lower expert. All fp32; experts int32.
 //
-// The score of an expert is its part of a softmax, or a function of its own logit alone. Where
-// there is a bias_E (undefined: none) it is added to the score for the selection, and only for it.
+// Score of an expert: its share of a softmax, or a function of its own logit. bias_E (undefined:
+// none) is added to the score for the selection only.
 enum class Score { Softmax, Sigmoid, SqrtSoftplus };
-// E experts in `groups` of neighbours: a token keeps its `kept` best groups, a group being as good
-// as the sum of its `counted` best experts, and chooses its experts in those.
+// E experts in `groups` of neighbours. A token keeps its `kept` best groups and chooses its experts
+// among them. A group is rated by the sum of its `counted` best experts.
 struct GroupLimit {
   std::int64_t groups = 1, kept = 1, counted = 1;
 };
 struct TopK {
-  enum class Softmax { BeforeSelection, AfterSelection };  // over all experts, over the chosen
-  enum class Renormalise { No, Yes };  // to sum 1; after-selection probabilities already do
+  // softmax over all experts, or over the chosen ones
+  enum class Softmax { BeforeSelection, AfterSelection };
+  enum class Renormalise { No, Yes };  // to sum 1; AfterSelection already does
   Score score = Score::Softmax;
   Softmax softmax = Softmax::AfterSelection;
   Renormalise renormalise = Renormalise::No;
   GroupLimit groups = {};
-  float factor = 1;  // of the probabilities
+  float factor = 1;  // multiplies the probabilities
 };
 void top_k_forward(Stream&,
                    Tensor p_Tk,
@@ -279,9 +282,8 @@ void top_k_forward(Stream&,
                    Tensor logits_TE,
                    Tensor bias_E,
                    const TopK&);
-// The probabilities that top_k_forward gives with its choice, for experts that were chosen
-// elsewhere: different ones for each token, in any order, in whatever groups. Its gradient is
-// top_k_dgrad.
+// Probabilities as top_k_forward computes them, for given experts: distinct for each token, in any
+// order and in any group. Its gradient is top_k_dgrad.
 void probabilities_of_choice(Stream&,
                              Tensor p_Tk,
                              Tensor experts_Tk,
@@ -295,10 +297,10 @@ void top_k_dgrad(Stream&,
                  Tensor logits_TE,
                  const TopK&);
 
-// Capacity: an expert keeps at most `capacity` of the slots that chose it, the most probable ones
-// or those of the first tokens; kept_experts and kept_p are the choice with -1 and 0 in the slots
-// that are dropped, and dropped_1 (int64) grows by their number. dgrad: no gradient passes a
-// dropped slot.
+// Capacity: an expert keeps at most `capacity` of the slots that chose it, either the most probable
+// or those of the first tokens. kept_experts and kept_p are the choice with -1 and 0 in dropped
+// slots. dropped_1 (int64) grows by the number of dropped slots. dgrad: a dropped slot passes no
+// gradient.
 enum class Keep { MostProbable, FirstTokens };
 void drop_over_capacity_forward(Stream&,
                                 Tensor kept_p_Tk,
@@ -311,26 +313,26 @@ void drop_over_capacity_forward(Stream&,
                                 Keep keep);
 void drop_over_capacity_dgrad(Stream&, Tensor dp_Tk, Tensor dkept_p_Tk, Tensor kept_experts_Tk);
 
-// Runs of neighbouring tokens that are counted apart: token t is of run (first + t) / length. As
-// they are: one run of all.
+// Runs of neighbouring tokens, counted separately: token t belongs to run (first + t) / length.
+// Default: one run of all tokens.
 struct TokenRuns {
   std::int64_t first = 0, length = std::numeric_limits<std::int64_t>::max();
 };
-// Grows counts_GE (int64) by the slots of each expert, for each of G runs of tokens.
+// Adds to counts_GE (int64) the slots of each expert, for each of G runs of tokens.
 void count_experts(Stream&, Tensor counts_GE, Tensor experts_Tk, const TokenRuns&);
-// Moves the bias (fp32) of each expert by `rate`: up where it has fewer rows than the mean of the
-// experts, down where it has more.
+// Moves each expert's bias (fp32) by `rate`: up if the expert has fewer rows than the mean, down if
+// it has more.
 void move_bias(Stream&, Tensor bias_E, Tensor counts_E, float rate);
 
-// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, token, column). It is
-// its own dgrad.
+// y = x times noise between 1 - epsilon and 1 + epsilon, a function of (key, token, column). jitter
+// is its own dgrad.
 struct Noise {
   std::uint64_t key = 0;
   RowTokens tokens = {};
 };
 void jitter(Stream&, Tensor y_TD, Tensor x_TD, float epsilon, const Noise&);
-// Normal draws in place of logits, a function of (key, token, expert), plus a bias for each expert
-// with `deviation`, a function of (expert_key, expert).
+// Normal draws in place of logits, a function of (key, token, expert). Each expert adds a bias with
+// standard deviation `deviation`, a function of (expert_key, expert).
 struct RandomLogits {
   Noise noise;
   std::uint64_t expert_key = 0;
@@ -338,10 +340,10 @@ struct RandomLogits {
 };
 void random_logits(Stream&, Tensor logits_TE, const RandomLogits&);
 
-// Load-balancing loss E / T * sum_te s_te f_te, fp32, without coefficient: s is a token's scores
-// over all experts, scaled to sum 1; f an expert's share of the rows (counts_GE, int64) that are
-// counted for the token's run, of G. It is 1 where either is even. dgrad assigns scale * d, the
-// counts being constants. Without tokens these losses are 0.
+// Load-balancing loss E / T * sum_te s_te f_te, fp32, without coefficient. s: a token's scores over
+// all experts, scaled to sum 1. f: an expert's share of the rows (counts_GE, int64) that are
+// counted for the token's run, of G. The loss is 1 if either is even, and 0 without tokens. dgrad
+// assigns scale * d; the counts are constants.
 void balance_loss_forward(Stream&,
                           Tensor loss_1,
                           Tensor logits_TE,
@@ -359,13 +361,13 @@ void balance_loss_dgrad(Stream&,
 void z_loss_forward(Stream&, Tensor loss_1, Tensor logits_TE);
 void z_loss_dgrad(Stream&, Tensor dlogits_TE, Tensor logits_TE, float scale);
 
-// Rows of tokens. What the sorts read may have come from other ranks: numbers that do not fit are a
-// fault, and a SystemError. A choice of -1 is none (dropped, or of somebody else).
+// Rows of tokens. Sorts may read numbers of other ranks: one out of range is a fault, and a
+// SystemError. Choice -1: none (dropped, or another rank's).
 //
-// `choose_shards`: of a token's choices and their probabilities a copy for each shard of the
-// expert. A rank holds one shard of each of `experts` neighbours; the `shards` ranks that share
-// them follow each other, and shard s of expert e is number (e / experts * shards + s) * experts +
-// e % experts. A token's copies ascend by rank; copy_Sn (int32) has the places of each slot's
+// `choose_shards`: copies each choice and its probability once per shard of the expert. A rank
+// holds one shard of each of `experts` neighbouring experts. The `shards` ranks that share those
+// experts are consecutive; shard s of expert e is number (e / experts * shards + s) * experts + e %
+// experts. A token's copies ascend by rank. copy_Sn (int32): for each slot the places of its
 // copies, as flat indices. A slot without an expert has copies without one.
 struct ExpertShards {
   std::int64_t experts = 1, shards = 1;
@@ -377,10 +379,10 @@ void choose_shards(Stream&,
                    Tensor p_Tk,
                    Tensor experts_Tk,
                    const ExpertShards&);
-// `sort_by_expert`: the slots whose expert is in [first, first + E), by expert, stable in token
-// order: token_R[r] is the token of row r, slot_R[r] its flat index (token * k + j), row_Tk[t, j]
-// the row of slot j; counts_E rows an expert. Room that no row takes, and slots without a row, are
-// -1. Padded: every expert has R / E rows of room of its own. int32, counts int64.
+// `sort_by_expert`: slots whose expert is in [first, first + E), sorted by expert, stable in token
+// order. token_R[r]: token of row r. slot_R[r]: its flat index, token * k + j. row_Tk[t, j]: row of
+// slot j. counts_E: rows per expert. -1: room without a row, or a slot without a row. Padded: every
+// expert has R / E rows of room of its own. int32, counts int64.
 enum class Room { Packed, Padded };
 void sort_by_expert(Stream&,
                     Tensor row_Tk,
@@ -390,10 +392,11 @@ void sort_by_expert(Stream&,
                     Tensor experts_Tk,
                     std::int64_t first = 0,
                     Room room = Room::Packed);
-// `sort_by_group`: one row for each token and each group of `width` experts it chose from (group g
-// has experts first + g * width and on), by group, stable in token order: token_R[r] is the token
-// of row r, choice_Rk[r] its experts of that group (-1 for the others), row_Tm[t] the rows of token
-// t in order, counts_G rows a group. A token's experts ascend. Room that no row takes is -1.
+// `sort_by_group`: one row per token and group of `width` experts that the token chose from, by
+// group, stable in token order. Group g has the `width` experts from first + g * width on.
+// token_R[r]: token of row r. choice_Rk[r]: its experts in that group, -1 for the others.
+// row_Tm[t]: rows of token t in order. counts_G: rows per group. A token's experts ascend. -1: room
+// without a row.
 struct ExpertGroups {
   std::int64_t first = 0, width = 1;
 };
@@ -404,34 +407,34 @@ void sort_by_group(Stream&,
                    Tensor counts_G,
                    Tensor experts_Tk,
                    const ExpertGroups&);
-// rows_G tokens that chose from a group, choices_G slots in all: int64.
+// rows_G: tokens that chose from a group. choices_G: slots that chose from it. int64.
 void count_by_group(Stream&,
                     Tensor rows_G,
                     Tensor choices_G,
                     Tensor experts_Tk,
                     const ExpertGroups&);
-// p_Rk[r, j] = p_Tk[token_R[r], j] where choice_Rk[r, j] is one, else 0. fp32.
+// p_Rk[r, j] = p_Tk[token_R[r], j] if choice_Rk[r, j] is an expert, else 0. fp32.
 void gather_choices(Stream&, Tensor p_Rk, Tensor p_Tk, Tensor token_R, Tensor choice_Rk);
 // rows_L[l] = sum over ranks g of counts_GE[g, first + l]; int64, counts may be strided.
 void sum_counts(Stream&, Tensor rows_L, Tensor counts_GE, std::int64_t first);
-// Counts (int64, below 2^40) of one member of a group for its others: `seal_counts` puts a code
-// into their upper bits, `open_counts` takes it out of those of all members (SystemError naming the
-// member whose numbers did not arrive as they were sent). In place.
+// Integrity code of counts (int64, below 2^40) that a member sends to the others of its group.
+// `seal_counts` writes the code into the upper bits; `open_counts` checks and removes it for all
+// members. A damaged count is a SystemError that names its member. In place.
 void seal_counts(Stream&, Tensor counts_N, std::int64_t member);
 void open_counts(Stream&, Tensor counts_GN);
 
-// Where rows go in two hops: across machines to the rank with the same index, then within the
-// machine. counts_GC has one line a rank (int64, may be strided), as that rank counted its own
-// tokens: rows for each machine, rows for each rank (only where a machine has several), slots for
-// each rank. Writes `splits`: rows this rank sends across to each machine, receives across from
-// each, sends within to each, receives within from each, then the slots that arrive here. Where any
-// rank would get more than `budget` slots (0: no budget), all rows are 0 and overflow_1 (fp64;
-// undefined without a budget) is one more.
+// Two-hop dispatch: rows go across machines to the rank with the same index, then within the
+// machine. counts_GC has one line per rank (int64, may be strided), counted over that rank's own
+// tokens: rows for each machine, rows for each rank (only if a machine has several), slots for each
+// rank. Writes `splits`: rows sent across to each machine, received across from each, sent within
+// to each rank, received within from each, then the slots that arrive here. If any rank would get
+// more than `budget` slots (0: no budget), all rows are 0 and overflow_1 grows by one (fp64;
+// undefined without a budget).
 struct Hops {
   std::int64_t ranks = 1, per_machine = 1, rank = 0;
-  std::int64_t most_tokens = 0;   // that a rank may bring
-  std::int64_t most_choices = 1;  // of a token, anywhere
-  std::int64_t most_local = 1;    // of a token, among the experts of one rank
+  std::int64_t most_tokens = 0;   // tokens per rank, at most
+  std::int64_t most_choices = 1;  // choices per token, at most
+  std::int64_t most_local = 1;    // choices per token on one rank, at most
   std::int64_t budget = 0;
 
   std::int64_t machines() const { return ranks / per_machine; }
@@ -440,20 +443,19 @@ struct Hops {
 };
 void plan_hops(Stream&, Tensor splits, Tensor overflow_1, Tensor counts_GC, const Hops&);
 
-// y[r] = x[index[r]] for matrices (any dtype) and for vectors; zero where the index is -1.
+// y[r] = x[index[r]] for matrices (any dtype) and vectors; 0 if the index is -1.
 void gather_rows(Stream&, Tensor y_RD, Tensor x_TD, Tensor index_R);
 // y[t] = sum over j of x[index[t, j]], j ascending, in fp32; an index of -1 adds nothing. y may be
-// fp32 where x is not. Where there is a residual_TD (undefined: none; y of its and x's dtype) it is
-// added last, before the sum is rounded.
+// fp32 if x is not. residual_TD (undefined: none), of y's and x's dtype, is added last, before the
+// sum is rounded.
 void sum_rows(Stream&, Tensor y_TD, Tensor x_RD, Tensor index_Tk, Tensor residual_TD = {});
-// Copies blocks of whole rows; `to` blocks do not overlap. Works for vectors (a row is one element)
-// too.
+// Copies blocks of whole rows; `to` blocks do not overlap. A vector's rows are its elements.
 struct RowBlock {
   std::int64_t from = 0, to = 0, rows = 0;
 };
 void copy_rows(Stream&, Tensor y, Tensor x, std::span<const RowBlock> blocks);
 
-// y += x in the rows named, y in fp32; matrices.
+// y += x for the given rows of matrices; y is fp32.
 void accumulate_rows(Stream&, Tensor y_TC, Tensor x_TC, const SequenceRows& rows);
 
 // Elementwise, contiguous. y may be a or b.
@@ -472,12 +474,12 @@ void sum(Stream&, Tensor sum_1, Tensor x_N);
 // How many elements of a vector are zero, of either sign; count_1 is fp64.
 void count_zeros(Stream&, Tensor count_1, Tensor x_N, Write write);
 
-// AdamW with decoupled decay on contiguous ranges; `gradient_scale` multiplies the gradient (fp32
-// or bf16) first, which stays as it is. weights: fp32 (and then master is the same tensor), or bf16
-// rounded from an fp32 master, or bf16 with a master of int16: then the fp32 master is the weight
-// and this remainder (tensor/narrow_numbers.h), or bf16 rounded from an fp16 master as that header
-// has it. A moment is fp32, bf16, or fp16 as that header has it. Arithmetic is fp32 whatever lies
-// in memory; what was computed is rounded when it is kept.
+// AdamW with decoupled weight decay on contiguous ranges. `gradient_scale` multiplies the gradient
+// (fp32 or bf16) as it is read; the gradient in memory stays.
+// Weights and masters are one of: fp32 (master is the same tensor); bf16 rounded from an fp32
+// master; bf16 with an int16 remainder, together the fp32 master; bf16 rounded from an fp16 master.
+// tensor/narrow_numbers.h defines the remainder and the fp16 master. A moment is fp32, bf16, or
+// fp16 as that header defines it. Arithmetic is fp32; results are rounded when they are stored.
 struct ElementRun {
   std::int64_t begin = 0, end = 0;
 };
@@ -485,9 +487,9 @@ struct AdamW {
   float learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   float gradient_scale = 1;
   std::int64_t step = 1;                   // for the bias correction, from 1
-  std::vector<ElementRun> undecayed = {};  // without decay; in order, none twice
+  std::vector<ElementRun> undecayed = {};  // without decay; in order, disjoint
 };
-// fp16 masters of bf16 weights.
+// Writes fp16 masters of bf16 weights.
 void masters_in_half(Stream&, Tensor master_N, Tensor weights_N);
 void adamw(Stream&,
            Tensor weights_N,

@@ -9,7 +9,7 @@ void check_product(const Tensor& y, std::int64_t rows, std::int64_t columns) {
   check_float("the result", y);
 }
 
-// The widths (N, K) of the experts' weights.
+// Returns (N, K) of the experts' weights.
 MatrixShape check_expert_weights(std::string_view name, const Tensor& w, const Tensor& rows_E) {
   CHECK(w.shape().rank() == 3, "{} is {}, should be (E, N, K)", name, w.shape().print());
   check_vector("rows", rows_E, w.dim(0));

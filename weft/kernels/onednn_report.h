@@ -1,4 +1,4 @@
-// Whether oneDNN or OpenBLAS computes the products of the CPU device.
+// Library that computes the CPU device's products: oneDNN or OpenBLAS.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 namespace weft::kernels {
 
 struct OnednnReport {
-  std::string version;  // "2.6.3"; empty where Weft was built without it
-  std::string why_not;  // why OpenBLAS computes the products; empty where oneDNN does
+  std::string version;  // "2.6.3"; empty: built without oneDNN
+  std::string why_not;  // why OpenBLAS is used; empty: oneDNN is
 };
 
-// The same throughout a process: decided by what the processor has.
+// Constant during a process: the processor's features decide.
 OnednnReport onednn_report();
 
 }  // namespace weft::kernels

@@ -1,6 +1,5 @@
-// Which device runs an operation: its device's table has a function for each one of kernels.h, with
-// the same arguments. The functions of kernels.h check what holds on every device, then call the
-// one that the stream's device has.
+// Table of a device's operations: one function for each of kernels.h, with the same arguments. A
+// function of kernels.h checks its arguments, then calls the entry of the stream's device.
 #pragma once
 
 #include "weft/kernels/each_operation.h"

@@ -1,4 +1,4 @@
-// How channels turn: by which angles, and which of them together.
+// Options of the rotary embedding: angles, and which channels turn together.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 namespace weft::kernels {
 
 struct Yarn {
-  double factor = 1;              // how far positions are stretched
-  double original_positions = 1;  // what the model was trained for before
-  double beta_fast = 32;          // pairs that turn more often than this over them keep their angle
-  double beta_slow = 1;           // those that turn less often are stretched; between, a ramp
+  double factor = 1;              // stretch of the positions
+  double original_positions = 1;  // positions before stretching
+  double beta_fast = 32;  // pairs with more turns than this over those positions keep their angle
+  double beta_slow = 1;   // pairs with fewer are stretched; between the two, a ramp
   double magnitude = 1;
 };
 struct RotaryAngles {

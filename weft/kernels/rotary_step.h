@@ -1,6 +1,6 @@
-// By how much the pairs of a rotary embedding turn. YaRN (arXiv:2309.00071) lets fast pairs turn as
-// before, slows those that never came round by the factor, and blends between. Worked out on the
-// host whatever the device, so that all of them have the same angles.
+// Angle steps of a rotary embedding. YaRN (arXiv:2309.00071) keeps the angle of fast pairs, divides
+// that of pairs that never complete a turn by the factor, and blends between. The host computes the
+// steps for every device, so that all devices use the same angles.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace weft::kernels {
 
-// The pair (not a whole number) that comes round `turns` times over the original positions.
+// Pair (not a whole number) that makes `turns` turns over the original positions.
 inline double pair_that_turns(double turns, double pairs, const Yarn& yarn, double base) {
   return pairs * std::log(yarn.original_positions / (turns * 2 * std::numbers::pi)) /
          std::log(base);
 }
 
-// How much of pair i is stretched: 0 for the fast ones, 1 for the slow ones.
+// Stretched share of pair i: 0 for fast pairs, 1 for slow ones.
 inline double stretched(double i, double pairs, const Yarn& yarn, double base) {
   const double low = std::max(0.0, std::floor(pair_that_turns(yarn.beta_fast, pairs, yarn, base)));
   double high =
@@ -27,7 +27,7 @@ inline double stretched(double i, double pairs, const Yarn& yarn, double base) {
   return std::clamp((i - low) / (high - low), 0.0, 1.0);
 }
 
-// By how much a pair, of `half` pairs, turns from one position to the next.
+// Angle that a pair turns from one position to the next; `half`: number of pairs.
 inline double rotary_step(std::int64_t pair, std::int64_t half, const RotaryAngles& angles) {
   const auto i = static_cast<double>(pair), pairs = static_cast<double>(half);
   const double plain = std::pow(angles.base, -i / pairs);

@@ -1,4 +1,4 @@
-// The router: its choice, what it drops and counts, its noise and its losses.
+// Router: choice of experts, capacity, counts, noise and losses.
 #include <algorithm>
 
 #include "weft/kernels/checks.h"

@@ -1,15 +1,15 @@
-// Which token of a step a row is: what random numbers are functions of.
+// Token of the step that a row holds; random numbers are functions of it.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::kernels {
 
-// Of every sequence of `length` tokens the rows are two runs of `run` tokens, which begin at
-// `begins`; a run of the whole sequence is the only one.
+// The rows of a sequence of `length` tokens are two runs of `run` tokens that begin at `begins`. A
+// run of the whole sequence is the only one.
 struct RowTokens {
-  std::int64_t first = 0;      // token of the first sequence's begin
-  std::int64_t first_row = 0;  // number of the first row among those of all the sequences
+  std::int64_t first = 0;      // first token of the first sequence
+  std::int64_t first_row = 0;  // number of the first row among the rows of all sequences
   std::int64_t length = 1, run = 1;
   std::int64_t begins[2] = {0, 0};
 

@@ -1,4 +1,4 @@
-// Rows of tokens on their way to experts: which they are, how many, and moving them.
+// Rows of tokens on their way to experts: sorting, counting and moving them.
 #include <limits>
 #include <tuple>
 
@@ -18,7 +18,7 @@ void check_choices(const Tensor& experts) {
   check_contiguous("experts", experts);
 }
 
-// y and x with rows of the same kind.
+// Checks that y and x have rows of one dtype and width.
 void check_same_rows(const Tensor& y, const Tensor& x) {
   check_dtype("y", y, x.dtype());
   const int rank = x.shape().rank();

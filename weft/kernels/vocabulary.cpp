@@ -1,4 +1,4 @@
-// Where tokens come in and where they are predicted: embedding and cross entropy.
+// Embedding and cross entropy.
 #include "weft/kernels/checks.h"
 #include "weft/kernels/operations.h"
 

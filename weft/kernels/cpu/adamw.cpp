@@ -1,5 +1,5 @@
-// AdamW, which reads and writes memory once: in blocks that stay in the nearest cache, where what
-// lies in 16 bits is fp32. Whatever the forms of its state, one loop computes.
+// AdamW reads and writes memory once, in blocks that stay in the first-level cache. 16-bit state is
+// widened to fp32 there; one loop computes for every form of state.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,10 +14,10 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// The options as the loop needs them, worked out once in fp64.
+// Options as the loop needs them, computed once in fp64.
 struct Factors {
   float gradient_scale, beta1, beta2, rest1, rest2;
-  float keep;  // of the weight: 1 - learning rate * decay
+  float keep;  // factor of the weight: 1 - learning rate * decay
   float rate;  // learning rate / (1 - beta1^step)
   float root;  // 1 / sqrt(1 - beta2^step)
   float epsilon;
@@ -37,7 +37,7 @@ Factors factors_of(const AdamW& options) {
           .epsilon = options.epsilon};
 }
 
-// Calls body(elements, keep) for the runs of a range that decay alike; `keep` of the weight stays.
+// Calls body(elements, keep) for each run of a range with one decay; `keep` multiplies the weight.
 template <typename Body>
 void for_each_run(Range range,
                   const std::vector<ElementRun>& undecayed,
@@ -54,9 +54,9 @@ void for_each_run(Range range,
   if (at < range.end) body(Range{at, range.end}, f.keep);
 }
 
-// m, v, g and w do not overlap, so the loop may be vectorised. Every rounding is written down:
-// cuda/optimizer/adamw.cu has the same, and so the same bits, because products, roots and quotients
-// of both are rounded to nearest.
+// m, v, g and w do not overlap, so the loop vectorises. Every rounding is explicit.
+// cuda/optimizer/adamw.cu has the same roundings, and so the same bits: both round products, roots
+// and quotients to nearest.
 void update(float* w,
             float* m,
             float* v,
@@ -79,7 +79,7 @@ void update(float* w,
 constexpr std::int64_t kBlock = 1024;
 using FloatBlock = std::array<float, kBlock>;
 
-// A moment as it lies in memory: one of the three.
+// Moment in memory, in one of three forms.
 struct StoredMoment {
   float* wide = nullptr;
   BFloat16* bf16 = nullptr;
@@ -92,7 +92,7 @@ StoredMoment moment_of(Stream& stream, const Tensor& x) {
   return {.wide = data<float>(stream, x)};
 }
 
-// The n numbers from `at` on in fp32: where they lie, or in `room`. `decode` is for fp16.
+// The n numbers from `at` on as fp32: in place, or converted into `room`. `decode` is for fp16.
 template <float (*decode)(tensor::Float16)>
 float* opened(const StoredMoment& moment, std::int64_t at, std::int64_t n, FloatBlock& room) {
   if (moment.wide != nullptr) return moment.wide + at;
@@ -109,7 +109,7 @@ float* opened(const StoredMoment& moment, std::int64_t at, std::int64_t n, Float
   return out;
 }
 
-// Back to where they lie.
+// Stores the numbers back in the moment's form.
 template <tensor::Float16 (*encode)(float)>
 void put_back(const StoredMoment& moment, std::int64_t at, std::int64_t n, const FloatBlock& room) {
   const float* from = room.data();
@@ -124,12 +124,13 @@ void put_back(const StoredMoment& moment, std::int64_t at, std::int64_t n, const
   }
 }
 
-// Weights and their masters: one and the same, apart, or in two halves.
+// Weights and their masters: one tensor, two tensors, or two halves of one number.
 struct Masters {
   float* wide = nullptr;
-  BFloat16* weights = nullptr;         // none: the masters are the weights
-  tensor::Float16* fp16 = nullptr;     // in place of `wide`
-  std::int16_t* remainders = nullptr;  // the same: with the weights' bits they are the masters
+  BFloat16* weights = nullptr;      // nullptr: the masters are the weights
+  tensor::Float16* fp16 = nullptr;  // replaces `wide`
+  // replaces `wide`: low bits of the masters; the weights are the high bits
+  std::int16_t* remainders = nullptr;
 };
 
 Masters masters_of(Stream& stream, const Tensor& weights, const Tensor& master) {
@@ -192,7 +193,7 @@ void put_back(const Masters& masters, std::int64_t at, std::int64_t n, const flo
   }
 }
 
-// Gradients as they lie in memory: one of the two.
+// Gradients in memory, in one of two forms.
 struct StoredGradients {
   const float* wide = nullptr;
   const BFloat16* bf16 = nullptr;

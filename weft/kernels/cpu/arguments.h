@@ -1,7 +1,7 @@
-// How the CPU's operations take their arguments: plain views of the memory that a task may capture
-// by value. A task never captures a Tensor: its memory returns to the pool in issue order, before
-// the task has run. What holds for arguments on every device was checked before (kernels/checks.h);
-// what only a task sees it says as a fault.
+// Arguments of CPU tasks: plain views of memory that a task captures by value. A task never
+// captures a Tensor, because its memory returns to the pool in issue order, before the task has
+// run. kernels/checks.h has checked what holds on every device; a task raises a fault for what only
+// it sees.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ inline void enqueue(Stream& stream,
   cpu_stream(stream).enqueue(name, kind, std::move(task), size);
 }
 
-// The memory of a tensor as a task reaches it.
+// Memory of a tensor, as a task addresses it.
 template <typename T>
 T* data(Stream& stream, const Tensor& x) {
   return cpu_stream(stream).cpu().reach(x.data<T>(stream));
@@ -43,7 +43,8 @@ inline std::byte* raw(Stream& stream, const Tensor& x) {
   return cpu_stream(stream).cpu().reach(x.raw(stream));
 }
 
-// Where the next task enqueued says what is wrong with its data; it then goes on without it.
+// Fault reports of the next enqueued task. A task that raises a fault goes on without the bad
+// element.
 class Faults {
  public:
   explicit Faults(Stream& stream)
@@ -67,7 +68,7 @@ template <typename T>
 struct Matrix {
   T* data = nullptr;
   std::int64_t rows = 0, columns = 0;
-  std::int64_t stride = 0;  // elements from one row to the next
+  std::int64_t stride = 0;  // elements between rows
 
   T* row(std::int64_t i) const { return data + i * stride; }
 };
@@ -77,7 +78,7 @@ Matrix<T> matrix(Stream& stream, const Tensor& x) {
   return {data<T>(stream, x), x.dim(0), x.dim(1), x.row_stride()};
 }
 
-// The memory whatever the dtype, strided or not.
+// Memory of a tensor of any dtype, strided or not.
 std::byte* bytes_of(Stream& stream, const Tensor& x);
 
 // A type as a value, for the functions below.
@@ -100,10 +101,10 @@ void with_float(DType dtype, Body&& body) {
 inline float load(float x) { return x; }
 inline float load(BFloat16 x) { return static_cast<float>(x); }
 inline void store(float& to, float x) { to = x; }
-// By its bits: copies of the struct keep g++ from vectorising.
+// Stores bits: copies of the struct keep g++ from vectorising.
 inline void store(BFloat16& to, float x) { to.bits = BFloat16(x).bits; }
 
-// The sum of a[i] * b[i] in fp32.
+// Sum of a[i] * b[i] in fp32.
 template <typename T>
 float dot(const T* a, const T* b, std::int64_t n) {
   float sum = 0;

@@ -1,8 +1,8 @@
-// What the two directions of attention share: blocks of queries against chunks of keys.
+// Tiling of attention, forward and backward: blocks of queries against chunks of keys.
 //
-// A block of kQueries rows of one head meets the keys that its last row sees, kKeys at a time, by
-// matrix products on the strided rows in place; what is masked is computed in corners alone. Tasks
-// take their scratch from a fixed number of slots of the workspace.
+// A block of kQueries rows of one head meets the keys that its last row sees, kKeys at a time. The
+// products read the strided rows in place; only corner tiles compute masked scores. Tasks take
+// scratch memory from a fixed number of slots of the workspace.
 #pragma once
 
 #include <algorithm>
@@ -31,27 +31,27 @@ struct AttentionSizes {
   std::int64_t key_chunk() const { return std::min(keys.count, kKeys); }
   std::int64_t first_query(std::int64_t b) const { return b * queries.each + queries.begin; }
   std::int64_t first_key(std::int64_t b) const { return b * keys.each + keys.begin; }
-  // How many keys a query sees, those of the front.
+  // Number of keys that a query sees, from the first key on.
   std::int64_t seen_by(std::int64_t query) const {
     return mask == AttentionMask::None ? keys.count : query + 1 + keys.count - queries.count;
   }
-  // The same of a chunk of keys.
+  // Number of keys of a chunk that a query sees.
   std::int64_t visible(std::int64_t query, const Range& chunk) const {
     return std::clamp<std::int64_t>(seen_by(query) - chunk.begin, 0, chunk.size());
   }
 };
 
-// Of a call with `tokens` rows.
+// Sizes of a call with `tokens` rows.
 AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape& shape);
 
-// What a call takes from its pool, in floats.
+// Workspace of a call, in floats.
 std::int64_t forward_workspace(const AttentionSizes& sizes);
 struct DgradWorkspace {
   std::int64_t slots = 0, partial = 0;
 };
 DgradWorkspace dgrad_workspace(const AttentionSizes& sizes);
 
-// Memory of one slot, handed out in pieces.
+// Bump allocator over one slot's memory.
 class SlotMemory {
  public:
   explicit SlotMemory(float* at) : at_(at) {}

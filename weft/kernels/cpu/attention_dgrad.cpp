@@ -1,8 +1,8 @@
-// Backward attention: the scores are computed again block by block from q, k and lse.
+// Backward attention: recomputes the scores block by block from q, k and lse.
 //
-// A unit is one sequence, one key/value head and a share of the query heads that read it. It goes
-// through its query blocks in order and sums dk and dv of its share in fp32; the shares are then
-// added in order. The shares are cut by shape, so that there are units for several threads.
+// A unit is one sequence, one key/value head and a share of its query heads. It runs its query
+// blocks in order and sums dk and dv of its share in fp32; the shares are then added in order.
+// Shapes alone decide the shares, which give several threads work.
 #include "weft/kernels/cpu/attention_blocks.h"
 #include "weft/kernels/cpu/vector_math.h"
 #include "weft/tensor/pool.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kUnitsWanted = 16;
 
-// In how many shares the heads of a group are cut: a divisor of their number.
+// Number of shares that a group's heads are cut into: a divisor of the heads per group.
 std::int64_t shares_of(const AttentionSizes& s) {
   std::int64_t shares = 1;
   while (shares < s.heads_per_group() && s.batch * s.groups * shares < kUnitsWanted) {
@@ -35,7 +35,7 @@ struct Dgrad {
   Matrix<T> dq, dk, dv, dout, o, q, k, v;
   Matrix<float> lse;
   float* slots;    // scratch
-  float* partial;  // a unit's dk (keys, d), then its dv (keys, value width)
+  float* partial;  // per unit: dk (keys, d), then dv (keys, value width)
 
   std::int64_t units() const { return units_of(sizes, shares); }
   std::int64_t dk_elements() const { return sizes.keys.count * sizes.width; }
@@ -55,7 +55,7 @@ struct Dgrad {
   void add_shares(std::int64_t line, Range rows) const;
 };
 
-// scores -> p = e^(scores - lse), dp -> ds = scale p (dp - delta); zero past the visible ones.
+// scores -> p = e^(scores - lse), dp -> ds = scale p (dp - delta); 0 behind the visible keys.
 void score_gradient(float* p,
                     float* dp,
                     std::int64_t seen,

@@ -1,4 +1,5 @@
-// Forward attention with a running softmax: each chunk of keys rescales what earlier chunks left.
+// Forward attention with a running softmax: each chunk of keys rescales the output of earlier
+// chunks.
 #include <cmath>
 
 #include "weft/kernels/cpu/attention_blocks.h"
@@ -27,13 +28,13 @@ struct Forward {
   void run_block(std::int64_t sequence, std::int64_t head, Range queries, float* memory) const;
 };
 
-// The softmax of one query so far.
+// Running softmax of one query.
 struct Running {
   float shift = -std::numeric_limits<float>::infinity();
   float sum = 0;
 };
 
-// Turns scores into exponentials, zero past the visible ones; rescales the output so far.
+// Turns scores into exponentials, 0 behind the visible keys; rescales the output so far.
 void add_chunk(Running& run,
                float* scores,
                std::int64_t seen,

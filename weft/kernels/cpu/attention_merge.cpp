@@ -1,5 +1,4 @@
-// What attention over parts of the keys needs besides: outputs of parts are merged by their lse,
-// gradients of parts are summed.
+// Attention over parts of the keys: merges outputs by their lse, sums gradients.
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"

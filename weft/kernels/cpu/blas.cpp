@@ -49,13 +49,13 @@ void openblas_sgemm(std::int64_t m,
               blas_int(c.stride));
 }
 
-// The libraries want a stride of at least the width even where there is one row.
+// The libraries want a stride of at least the width, even for one row.
 Factor with_full_stride(Factor f, std::int64_t rows, std::int64_t columns) {
   f.stride = std::max(f.stride, f.transpose == Transpose::Yes ? rows : columns);
   return f;
 }
 
-// A product over nothing: c = beta c, where oneDNN would leave c as it is.
+// Product with k = 0: c = beta c; oneDNN would leave c as it is.
 void scale(std::int64_t m, std::int64_t n, const Product& c) {
   for (std::int64_t i = 0; i < m; ++i) {
     float* row = c.data + i * c.stride;

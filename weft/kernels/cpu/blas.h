@@ -1,4 +1,4 @@
-// Matrix products of one task: oneDNN computes them, or OpenBLAS (onednn_report.h).
+// Matrix products inside one task, by oneDNN or OpenBLAS (onednn_report.h).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace weft::kernels::cpu {
 
 enum class Transpose { No, Yes };
 
-// A row-major matrix as it lies in memory, and whether the product takes it transposed.
+// Row-major matrix in memory; Transpose::Yes: the product takes it transposed.
 struct Factor {
   const float* data = nullptr;
   std::int64_t stride = 0;

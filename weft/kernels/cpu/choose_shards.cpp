@@ -7,8 +7,8 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// Slots of one token whose experts the same ranks share; those without an expert go with the slots
-// before them.
+// End of the run of a token's slots whose experts are on the same ranks. A slot without an expert
+// belongs to the run before it.
 std::int64_t end_of_run(const std::int32_t* expert, std::int64_t begin, const Sharding& s) {
   std::int64_t ranks = -1, end = begin;
   for (; end < s.k; ++end) {
@@ -20,7 +20,7 @@ std::int64_t end_of_run(const std::int32_t* expert, std::int64_t begin, const Sh
   return end;
 }
 
-// Within a run all choices of the first rank, then all of the second.
+// Writes a run's choices rank by rank: all of the first rank, then all of the second.
 void choose_in_run(const Sharding& s, std::int64_t token, std::int64_t begin, std::int64_t end) {
   const std::int64_t local = s.ranks.experts, n = s.ranks.shards;
   for (std::int64_t j = begin; j < end; ++j) {

@@ -12,7 +12,7 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// A label that is none of the vocabulary is a fault, and taken for none.
+// A label outside the vocabulary is a fault; its row is ignored.
 std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, const Faults& faults) {
   if (label < vocabulary) return label;
   faults.raise(FaultCode::LabelOutOfRange, {label, vocabulary});
@@ -23,7 +23,7 @@ std::int64_t vocabulary_of(const Matrix<float>& logits, const OtherIds& others) 
   return others.before + logits.columns + others.behind;
 }
 
-// The logarithm of the sum of e^x over all parts, from those of the parts.
+// Logarithm of the sum of e^x over all parts, from the parts' logarithms.
 float join_sums(const Matrix<float>& sums, std::int64_t t, std::int64_t tokens) {
   float largest = -std::numeric_limits<float>::infinity();
   for (std::int64_t row = t; row < sums.rows; row += tokens) {
@@ -42,9 +42,9 @@ float sum_of_labels_logits(const Matrix<float>& sums, std::int64_t t, std::int64
   return sum;
 }
 
-// scale * (softmax - one hot), hot nowhere where the label is another rank's. dx may begin where x
-// does: logits are copied, as bytes, before gradients are written over them, and gradients end
-// where the logits that were copied do, or before.
+// scale * (softmax - one hot); no hot column if the label is another rank's. dx may begin where x
+// does. Logits are copied before gradients are written over them, and the gradients end at or
+// before the end of the copied logits.
 template <typename T>
 void dgrad_row(T* dx, const float* x, std::int64_t n, std::int64_t label, float lse, float scale) {
   constexpr std::int64_t kCopied = 1024;

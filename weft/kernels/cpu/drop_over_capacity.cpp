@@ -21,8 +21,8 @@ struct Dropping {
   std::int64_t* dropped;
 };
 
-// The slots of each expert, in order of tokens; then those beyond its capacity go. It is one task,
-// as sort_by_expert is.
+// Collects the slots of each expert in token order, then drops those beyond its capacity. One task,
+// like sort_by_expert.
 void drop(const Dropping& d, const Faults& faults) {
   std::copy_n(d.p, d.slots, d.kept_p);
   std::copy_n(d.expert_of, d.slots, d.kept_expert_of);
@@ -34,7 +34,7 @@ void drop(const Dropping& d, const Faults& faults) {
     }
     slots_of[static_cast<std::size_t>(e)].push_back(slot);
   }
-  // NaN comes first: any place does, but there must be one order.
+  // NaN comes first: its place does not matter, but the order must be total.
   const auto worth = [&](std::int64_t slot) {
     return std::isnan(d.p[slot]) ? std::numeric_limits<float>::infinity() : d.p[slot];
   };

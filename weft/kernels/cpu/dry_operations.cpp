@@ -66,8 +66,8 @@ void dry_attention_dgrad(Stream&,
   floats(workspace, elements.partial);
 }
 
-// What attention of its own kernels needs does not come from the pool. The library's forward takes
-// little, whatever the shape.
+// cuDNN's forward takes little workspace, whatever the shape. Workspace of our own attention
+// kernels does not come from the pool.
 void dry_gpu_attention_forward(Stream&,
                                Pool& workspace,
                                Tensor,
@@ -104,7 +104,7 @@ void dry_gpu_attention_dgrad(Stream&,
   floats(workspace, memory.total() / static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Every layer of a dry step asks for the same few choices, so that a thread keeps those it made.
+// Choice cache of a thread: every layer of a dry step asks for the same few choices.
 struct DryChoice {
   DryRouting routing;
   std::int64_t k = 0, experts = 0;
@@ -172,15 +172,15 @@ void shards_of_experts(Stream& stream,
   enqueue(stream, "shards_of_experts", WorkClass::Memory, [=](Workers&) { choose(sharding); });
 }
 
-// Counts of choices, by what they depend on beside them.
+// Counts of choices, with the options they were counted by.
 struct DryCounts {
   std::vector<std::int32_t> chosen;
   std::array<std::int64_t, 3> options;
   std::vector<std::int64_t> counts;
 };
 
-// So many counts. Every layer of a dry step counts the same few choices, so that a thread keeps
-// what it counted: comparing them takes a fifth of the time.
+// Returns `size` counts from a cache of the thread: every layer of a dry step counts the same few
+// choices. Comparing choices takes a fifth of the time of counting.
 template <typename Count>
 const std::vector<std::int64_t>& count_once(std::size_t size,
                                             std::span<const std::int32_t> chosen,
@@ -206,7 +206,8 @@ std::span<T> numbers_of(Stream& stream, const Tensor& x) {
   return {data<T>(stream, x), static_cast<std::size_t>(x.elements())};
 }
 
-// Of the sorts, the counts alone. What came from peers is no choice, and is counted as it may be.
+// Counts of a sort, without the sorted rows. Choices received from peers hold no values; only those
+// in range are counted.
 void count_by_expert(Stream& stream,
                      Tensor,
                      Tensor,
@@ -230,7 +231,7 @@ void count_by_expert(Stream& stream,
   });
 }
 
-// Tokens that chose from each group, then the choices of each.
+// Tokens that chose from each group, then choices per group.
 const std::vector<std::int64_t>& group_counts(std::size_t count,
                                               std::span<const std::int32_t> chosen,
                                               std::int64_t k,
@@ -281,7 +282,7 @@ void dry_count_by_group(Stream& stream,
   });
 }
 
-// Values of the model; all other numbers are choices, counts and totals.
+// True for values of the model; all other numbers are choices, counts and totals.
 bool holds_values(const Tensor& x) { return x.dtype() == DType::F32 || x.dtype() == DType::BF16; }
 
 void copy_numbers(Stream& stream, Tensor y, Tensor x) {

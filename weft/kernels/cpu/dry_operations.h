@@ -1,6 +1,5 @@
-// Operations that do nothing but take the workspace that the real ones take. The few whose results
-// tell the host how much memory comes next do their work: a router chooses as it is told to, and
-// its choice is counted.
+// Dry operations: they only take the workspace of the real ones. A few compute their results,
+// because those results tell the host how much memory comes next: a router's choice and its counts.
 #pragma once
 
 #include "weft/kernels/device.h"
@@ -8,7 +7,7 @@
 
 namespace weft::kernels::cpu {
 
-// With the workspace of the CPU's operations, or that of a GPU's as far as it is known without one.
+// Workspace of the CPU's operations, or of a GPU's as far as it is known without a GPU.
 const Operations& dry_operations(DryRouting routing);
 const Operations& dry_gpu_operations(tensor::Deterministic deterministic, DryRouting routing);
 

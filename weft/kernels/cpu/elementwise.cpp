@@ -10,7 +10,7 @@ namespace {
 
 enum class Contiguous { No, Yes };
 
-// A contiguous tensor as one row, any other as its rows.
+// A contiguous tensor as one row, any other tensor as its rows.
 template <typename T>
 Matrix<T> lines(Stream& stream, const Tensor& x, Contiguous whole) {
   if (whole == Contiguous::No) return matrix<T>(stream, x);

@@ -9,9 +9,9 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumnsPerTask = 64;  // four cache lines of a row of gradients
+constexpr std::int64_t kColumnsPerTask = 64;  // four cache lines of a gradient row
 
-// Whether some rank has a row for a token; a fault where none has.
+// True if some rank has a row for the token; otherwise raises a fault.
 bool is_token(std::int32_t id, std::int64_t rows, const OtherIds& others, const Faults& faults) {
   const std::int64_t vocabulary = others.before + rows + others.behind;
   if (id >= 0 && id < vocabulary) return true;
@@ -19,7 +19,7 @@ bool is_token(std::int32_t id, std::int64_t rows, const OtherIds& others, const 
   return false;
 }
 
-// This rank's row of a token; null where it is another's.
+// This rank's row of a token; nullptr: another rank's.
 template <typename T>
 T* row_of(const Matrix<T>& table, std::int32_t id, const OtherIds& others) {
   const std::int64_t own = id - others.before;
@@ -54,8 +54,8 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const
   });
 }
 
-// A task owns a block of columns and adds the rows in their order, so that a token that occurs
-// twice is summed the same way every time.
+// A task owns a block of columns and adds the rows in order, so that repeated tokens are always
+// summed in one order.
 void embedding_wgrad(Stream& stream,
                      Tensor dtable,
                      Tensor dx,

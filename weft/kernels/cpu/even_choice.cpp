@@ -10,14 +10,14 @@
 namespace weft::kernels::cpu {
 namespace {
 
-// Cards that are dealt until none is left, then shuffled anew.
+// Deck of cards, shuffled anew whenever it is used up.
 class Deck {
  public:
   explicit Deck(std::int64_t size) : cards_(static_cast<std::size_t>(size)), next_(cards_.size()) {
     std::iota(cards_.begin(), cards_.end(), 0);
   }
 
-  // So many different cards.
+  // Deals `count` different cards.
   std::vector<std::int32_t> deal(std::int64_t count, std::mt19937& random) {
     std::vector<std::int32_t> hand;
     while (std::ssize(hand) < count) {
@@ -33,10 +33,10 @@ class Deck {
     dealt_ += count;
     return hand;
   }
-  std::int64_t dealt() const { return dealt_; }  // so far
+  std::int64_t dealt() const { return dealt_; }  // cards dealt so far
 
  private:
-  // Not std::shuffle, whose order is the library's own.
+  // std::shuffle's order depends on the library; this order does not.
   void shuffle(std::mt19937& random) {
     for (std::size_t i = cards_.size(); i > 1; --i) std::swap(cards_[i - 1], cards_[random() % i]);
     next_ = 0;
@@ -66,7 +66,7 @@ void choose_evenly(std::span<std::int32_t> chosen,
     std::size_t at = 0;
     std::int64_t groups_left = limit.kept;
     std::vector<std::int32_t> kept = groups.deal(limit.kept, random);
-    std::ranges::stable_sort(kept, {}, dealt_from);  // where shares differ, the first are larger
+    std::ranges::stable_sort(kept, {}, dealt_from);  // if shares differ, the first are larger
     for (const std::int32_t group : kept) {
       const auto experts_left = static_cast<std::int64_t>(own.size() - at);
       const std::int64_t share = (experts_left + groups_left - 1) / groups_left;

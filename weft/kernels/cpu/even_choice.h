@@ -1,7 +1,6 @@
-// Choices of experts that no router made. As good as routers get: every expert has as many tokens
-// as any other, and a token's experts are of any places. And lopsided: every second token chooses
-// the lowest experts that it may, so that wherever experts are shared out, shares differ from even
-// ones.
+// Choices of experts without a router. Even: every expert has equally many tokens, and a token's
+// experts are anywhere. Lopsided: every second token chooses the lowest experts that it may, so
+// that ranks of any layout have unequal shares.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +10,8 @@
 
 namespace weft::kernels::cpu {
 
-// Different experts for each of the tokens, ascending, within the groups that it may choose from:
-// `chosen` has k of them for each, token by token. The same choice for the same numbers.
+// Writes k distinct experts for each token, ascending, within the groups that it may choose from.
+// Deterministic: equal arguments give equal choices.
 void choose_evenly(std::span<std::int32_t> chosen,
                    std::int64_t k,
                    std::int64_t experts,

@@ -1,11 +1,11 @@
-// How many rows each expert has, and what follows for its bias.
+// Row counts per expert, and the bias update that follows from them.
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 
-// One task: even tens of thousands of slots take well under a millisecond.
+// One task: tens of thousands of slots take well under a millisecond.
 void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRuns& runs) {
   const Matrix<std::int64_t> sums = matrix<std::int64_t>(stream, counts);
   const Matrix<std::int32_t> chosen = matrix<std::int32_t>(stream, experts);
@@ -31,7 +31,7 @@ void move_bias(Stream& stream, Tensor bias, Tensor counts, float rate) {
     std::int64_t sum = 0;
     for (std::int64_t e = 0; e < all; ++e) sum += rows_of[e];
     for (std::int64_t e = 0; e < all; ++e) {
-      const std::int64_t rows = rows_of[e] * all;  // against the sum, so that nothing is rounded
+      const std::int64_t rows = rows_of[e] * all;  // compared with the sum, without rounding
       biases[e] += rows < sum ? rate : rows > sum ? -rate : 0.0f;
     }
   });

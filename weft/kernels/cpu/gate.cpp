@@ -1,4 +1,4 @@
-// A gate a row: y = x * sigmoid(g).
+// Gate per row: y = x * sigmoid(g).
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"

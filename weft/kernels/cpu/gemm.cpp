@@ -9,13 +9,12 @@
 namespace weft::kernels::cpu {
 namespace {
 
-// Tiles of this size run near the speed of a large product (packing is a few percent). Where a
-// piece of work has fewer than enough of them for many threads, they are halved as long as they
-// stay worth a task.
+// Tiles of this size run near the speed of a large product; packing costs a few percent. A task
+// with too few tiles for many threads halves them while a tile stays worth a task.
 constexpr std::int64_t kTileRows = 256, kTileColumns = 512;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 128;
-// Measured: 48 gain a Xeon 8 % with 16 threads; a Neoverse-V1 loses up to 6 % from 12 on with one
-// thread a rank, so that there no tile is halved.
+// Measured: 48 gains 8 % on a Xeon with 16 threads. A Neoverse-V1 with one thread per rank loses up
+// to 6 % from 12 on, so there no tile is halved.
 #if defined(__x86_64__)
 constexpr std::int64_t kEnoughTiles = 48;
 #else
@@ -41,7 +40,7 @@ Cut even_cut(std::int64_t total, std::int64_t size) {
 
 bool is_nothing(const Gemm& gemm) {
   if (gemm.m == 0 || gemm.n == 0) return true;
-  return gemm.k == 0 && gemm.write == Write::Accumulate;  // nothing to add
+  return gemm.k == 0 && gemm.write == Write::Accumulate;  // no terms to add
 }
 
 struct TileCuts {
@@ -59,7 +58,7 @@ TileCuts cuts_of(const Gemm& gemm, const TileSize& size) {
   return {even_cut(gemm.m, rows), even_cut(gemm.n, columns)};
 }
 
-// A function of the shapes alone, never of the number of threads.
+// Tile size, a function of the shapes alone, never of the number of threads.
 TileSize size_for(const std::vector<Gemm>& gemms) {
   TileSize size;
   while (true) {
@@ -90,7 +89,7 @@ void cut_tiles(std::vector<Tile>& tiles,
   }
 }
 
-// fp32 memory of a task that must convert bf16.
+// fp32 memory of a task that converts bf16.
 class Scratch {
  public:
   float* take(std::int64_t elements) {
@@ -102,7 +101,7 @@ class Scratch {
   std::vector<std::unique_ptr<float[]>> parts_;
 };
 
-// The block of rows x columns of the factor (after transposing), as fp32.
+// Block (rows x columns) of the factor after transposing, as fp32.
 Factor fp32_block(const Operand& x, Range rows, Range columns, Scratch& scratch) {
   if (x.transpose == Transpose::Yes) std::swap(rows, columns);
   const std::int64_t offset = rows.begin * x.stride + columns.begin;

@@ -1,4 +1,4 @@
-// Matrix products cut into output tiles; linear and grouped linear are made of them.
+// Matrix products cut into output tiles; linear and grouped linear use them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace weft::kernels::cpu {
 
-// An operand as it lies in memory, fp32 or bf16.
+// Operand in memory, fp32 or bf16.
 struct Operand {
   const std::byte* data = nullptr;
   DType dtype = DType::F32;
@@ -24,8 +24,8 @@ struct Operand {
   Operand rows_from(std::int64_t row) const;
 };
 
-// c (m, n) = a (m, k) b (k, n), or +=. The sum over k is fp32; a bf16 result is rounded once and
-// is never accumulated into.
+// c (m, n) = a (m, k) b (k, n), or +=. The sum over k is fp32. A bf16 result is rounded once and
+// never accumulated into.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   Operand a, b;
@@ -37,13 +37,13 @@ struct Gemm {
 
 Operand operand(Stream& stream, const Tensor& matrix, Transpose transpose);
 
-// All products in one piece of work; each is cut into tiles by its own shape.
+// Enqueues all products as one task; each is cut into tiles by its own shape.
 void enqueue_gemms(Stream& stream,
                    std::string_view name,
                    std::vector<Gemm> gemms,
                    tensor::WorkSize size = {});
 
-// The same inside a piece of work that is running.
+// Runs the products inside a running task.
 void run_gemms(Workers& workers, const std::vector<Gemm>& gemms);
 
 }  // namespace weft::kernels::cpu

@@ -5,8 +5,8 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// Calls product(expert, first row, rows) for each expert and runs what it returns. The counts are
-// known here and not before: they are held against the room.
+// Calls product(expert, first row, rows) for each expert and runs the products it returns. The
+// counts become known here, and are checked against the room.
 template <typename Product>
 void enqueue_grouped(Stream& stream,
                      std::string_view name,

@@ -1,5 +1,5 @@
-// Keys and values of latent attention, taken apart from what the expansion made and put together
-// with the one position part that all heads share.
+// Keys and values of latent attention: splits the expansion's output, and joins it with the
+// position part that all heads share.
 #include <algorithm>
 
 #include "weft/kernels/cpu/arguments.h"
@@ -32,7 +32,7 @@ void LatentKeys<T>::split_row(std::int64_t t) const {
   }
 }
 
-// Every head has read the position part: its gradient is their sum, heads ascending.
+// Every head reads the position part, so its gradient is the sum over heads, ascending.
 template <typename T>
 void LatentKeys<T>::join_row(std::int64_t t) const {
   const std::int64_t key_width = shape.content + shape.position;

@@ -1,5 +1,5 @@
-// RMSNorm over heads and their rotation in one: y = turned(x * rstd * w), and back. A pair of
-// elements at a time, without rounding between norm and rotation.
+// Fused RMSNorm over heads and rotation: y = turned(x * rstd * w), and its gradients. Each pair of
+// elements passes norm and rotation without rounding between.
 #include <algorithm>
 
 #include "weft/kernels/cpu/norm_rows.h"
@@ -11,7 +11,7 @@ namespace {
 
 using Pairs = Rotary::Pairs;
 
-// Where the elements of pair i are in a head.
+// Index of pair i's first element in a head.
 template <Pairs kPairs>
 std::int64_t first_of(std::int64_t i) {
   return kPairs == Pairs::Halves ? i : 2 * i;
@@ -25,7 +25,7 @@ struct Pair {
   float first, second;
 };
 
-// A pair of a gradient as it was before the turn.
+// Gradient of a pair before the rotation.
 inline Pair turned_back(float first, float second, float cosine, float sine) {
   return {first * cosine + second * sine, second * cosine - first * sine};
 }
@@ -47,7 +47,7 @@ void forward_head(T* y,
   }
 }
 
-// With dn, dy turned back: dx = rstd * (w dn - x rstd^2 mean(w dn x)).
+// dx = rstd * (w dn - x rstd^2 mean(w dn x)); dn is dy turned back.
 template <Pairs kPairs, typename T>
 void dgrad_head(T* dx,
                 const T* dy,
@@ -91,7 +91,7 @@ void wgrad_head(float* dw,
   }
 }
 
-// Calls body(constant of the pairs).
+// Calls body with the pairs as a compile-time constant.
 template <typename Body>
 void with_pairs(Pairs pairs, const Body& body) {
   if (pairs == Pairs::Halves) {
@@ -101,7 +101,7 @@ void with_pairs(Pairs pairs, const Body& body) {
   }
 }
 
-// Calls body(column, reciprocal, angles) for every head of the rows.
+// Calls body(row, column, reciprocal, angles) for every head of the rows.
 template <typename Body>
 void each_head(Range rows, const Matrix<float>& rstd, const Matrix<float>& table, Body&& body) {
   for (std::int64_t t = rows.begin; t < rows.end; ++t) {
@@ -166,7 +166,7 @@ void norm_rotary_dgrad(Stream& stream,
   });
 }
 
-// Each part of the rows is summed on its own; the parts are added in order.
+// Each range of rows is summed on its own; the ranges are added in order.
 void norm_rotary_wgrad(Stream& stream,
                        Tensor dw,
                        Tensor dy,

@@ -1,4 +1,4 @@
-// What the norms share: a group's reciprocal, and how the sums of their weight gradients are cut.
+// Parts shared by the norms: the reciprocal of a group, and the cut of weight-gradient sums.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace weft::kernels::cpu {
 
-// Summed in runs, so that a long row loses no more digits than a short one, however wide the
-// processor's vectors are.
+// 1 / RMS of n elements, summed in runs. A long row so loses no more digits than a short one,
+// whatever the vector width.
 template <typename T>
 float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
   constexpr std::int64_t kRun = 256;
@@ -26,7 +26,7 @@ float reciprocal_rms(const T* x, std::int64_t n, float epsilon) {
   return 1.0f / std::sqrt(static_cast<float>(all) / static_cast<float>(n) + epsilon);
 }
 
-// Parts of the rows whose weight gradients are summed on their own.
+// Cut of the rows; each range sums its weight gradients on its own.
 inline Cut partial_sums(std::int64_t rows) {
   constexpr std::int64_t kRowsPerPart = 64;  // at least
   constexpr std::int64_t kParts = 16;        // at most

@@ -8,8 +8,8 @@
 
 namespace weft::kernels::cpu {
 
-// As sgemm, with m, n, k > 0 and no stride less than its matrix is wide. Where onednn_report() has
-// no reason against it.
+// sgemm with m, n, k > 0 and strides at least the matrix's width. Callable if
+// onednn_report().why_not is empty.
 void onednn_sgemm(std::int64_t m,
                   std::int64_t n,
                   std::int64_t k,

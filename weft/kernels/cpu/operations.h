@@ -1,4 +1,4 @@
-// The operations of kernels.h as the CPU does them: the specification of every other device.
+// CPU implementation of kernels.h: the specification of every other device.
 #pragma once
 
 #include "weft/kernels/operations.h"

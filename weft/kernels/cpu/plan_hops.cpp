@@ -1,4 +1,4 @@
-// How many rows go where, from what all ranks counted.
+// Row splits of the two hops, from the counts of all ranks.
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/hop_counts.h"

@@ -97,7 +97,7 @@ void rms_norm_dgrad(Stream& stream,
   });
 }
 
-// Each part of the rows is summed on its own; the parts are added in order.
+// Each range of rows is summed on its own; the ranges are added in order.
 void rms_norm_wgrad(Stream& stream, Tensor dw, Tensor dy, Tensor x, Tensor rstd, Write write) {
   const std::int64_t n = dw.dim(0);
   with_float(x.dtype(), [&]<typename T>(As<T>) {

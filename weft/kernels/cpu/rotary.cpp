@@ -37,7 +37,7 @@ struct Turning {
   void turn_rows(Range rows) const {
     const std::int64_t before = unturned, head = unturned + angles.columns, all = x.columns;
     const std::int64_t half = angles.columns / 2;
-    const float forth = sign;  // in a register: what is stored below is of its type
+    const float forth = sign;  // in a register: the stores below could alias `sign`
     for (std::int64_t t = rows.begin; t < rows.end; ++t) {
       const float* angle = angles.row(t % angles.rows);
       const T* from = x.row(t);

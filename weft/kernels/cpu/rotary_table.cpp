@@ -1,4 +1,4 @@
-// Cosines and sines of every position's angles.
+// Cosines and sines of the angles of all positions.
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"

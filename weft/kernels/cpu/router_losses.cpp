@@ -1,4 +1,4 @@
-// Load-balancing loss and z-loss. Without tokens both are 0.
+// Load-balancing loss and z-loss. Both are 0 without tokens.
 #include <span>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// Each expert's share of the rows, times the number of experts: 1 where they are even.
+// Each expert's share of the rows times the number of experts: 1 if even.
 std::vector<double> loads_of(const Matrix<std::int64_t>& counts) {
   std::vector<double> loads;
   for (std::int64_t run = 0; run < counts.rows; ++run) {
@@ -30,7 +30,7 @@ std::vector<double> loads_of(const Matrix<std::int64_t>& counts) {
 // A token's scores over all experts, scaled to sum 1.
 struct Scores {
   float lse = 0;   // softmax
-  double sum = 1;  // of scores of their own
+  double sum = 1;  // sum of own scores
 };
 
 Scores sum_up(Score score, const float* x, std::int64_t n) {
@@ -45,7 +45,7 @@ double scaled_score(Score score, const Scores& scores, float x) {
   return static_cast<double>(own_score(score, x)) / scores.sum;
 }
 
-// sum over experts of the token's score times the expert's load.
+// Sum over experts of the token's score times the expert's load.
 double weighted_scores(Score score,
                        const Scores& scores,
                        std::span<const float> x,
@@ -55,7 +55,7 @@ double weighted_scores(Score score,
   return sum;
 }
 
-// What the tokens of a batch weigh their scores with.
+// Weights of a token's scores: the loads of its run.
 struct Loads {
   Matrix<float> logits;
   TokenRuns runs;
@@ -95,9 +95,9 @@ void balance_loss_forward(Stream& stream,
   });
 }
 
-// The loads are constants; the scores s, scaled to sum 1, carry the gradient. Softmax:
-// dlogit = s_e * (load_e - sum over f of s_f load_f). Scores r of their own: dr_e is the bracket
-// over the sum of r, and dlogit = dr_e times the slope.
+// The loads are constants; the scores s, scaled to sum 1, carry the gradient. Softmax: dlogit = s_e
+// * (load_e - sum over f of s_f load_f). Own scores r: dr_e is the bracket divided by the sum of r,
+// and dlogit is dr_e times the slope.
 void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,

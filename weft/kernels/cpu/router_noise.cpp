@@ -1,4 +1,4 @@
-// Randomness in front of the router. What is drawn depends on the token, never on who draws it.
+// Random noise on a router's inputs. A draw depends on the token, never on the rank.
 #include <vector>
 
 #include "weft/base/random.h"

@@ -1,4 +1,4 @@
-// Moving rows: gathered by index, summed by index, copied in blocks.
+// Moves rows: gathers by index, sums by index, copies blocks.
 #include <cstring>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -12,7 +12,7 @@ namespace weft::kernels::cpu {
 
 namespace {
 
-// Rows of bytes: a matrix, or a vector as a matrix of one column.
+// Rows of bytes: a matrix, or a vector as one column.
 struct ByteRows {
   std::byte* data;
   std::int64_t rows, bytes, stride;
@@ -26,21 +26,22 @@ ByteRows byte_rows(Stream& stream, const Tensor& x) {
   return {bytes_of(stream, x), x.dim(0), columns * size, x.row_stride() * size};
 }
 
-// Whether an index names a row; -1 names none, and anything else is a fault.
+// True if an index names a row; -1 names none, any other value is a fault.
 bool names_row(std::int32_t i, std::int64_t rows, const Faults& faults) {
   if (i >= 0 && i < rows) return true;
   if (i != -1) faults.raise(FaultCode::RowOutOfRange, {i, rows});
   return false;
 }
 
-// Rows are short and far apart: the machine's own prefetching gets going when one is nearly over.
-// So pieces of a later row are asked for, into the second cache, between pieces of this one.
+// Rows are short and far apart: hardware prefetching starts when a row is nearly over. Copies
+// therefore prefetch pieces of a later row into the second-level cache, between pieces of the
+// current one.
 constexpr std::int64_t kRowsAhead = 1, kLineBytes = 64;
 
 void ask_for(const void* line) { __builtin_prefetch(line, 0, 2); }
 
-// More than a last cache keeps until somebody reads it. x86 reads a line before it writes it,
-// unless told to write past the caches; aarch64 sees for itself that lines are written whole.
+// Size above which the last-level cache loses a row before it is read again. x86 reads a line
+// before writing it, except with non-temporal stores; aarch64 detects lines that are written whole.
 constexpr std::int64_t kPastCaches = 64 << 20;
 #ifdef __SSE2__
 constexpr bool kWritesPastCaches = true;
@@ -52,7 +53,7 @@ void write_past_caches(std::byte* to, const std::byte* from, std::int64_t bytes)
   }
 }
 
-// What was written past them is seen by others after this.
+// Makes non-temporal stores visible to other threads.
 void end_writes_past_caches() { _mm_sfence(); }
 #else
 constexpr bool kWritesPastCaches = false;
@@ -63,14 +64,14 @@ void end_writes_past_caches() {}
 
 enum class Writes { Cached, PastCaches };
 
-// Many rows, of whole words, are better written past the caches.
+// Many rows of whole words are faster with non-temporal stores.
 Writes writes_of(const ByteRows& to) {
   const bool past = kWritesPastCaches && to.rows * to.bytes >= kPastCaches && to.stride % 16 == 0 &&
                     reinterpret_cast<std::uintptr_t>(to.data) % 16 == 0;
   return past ? Writes::PastCaches : Writes::Cached;
 }
 
-// Copies a row while asking for `later`.
+// Copies a row and prefetches `later`.
 void copy_row(std::byte* to,
               const std::byte* from,
               const std::byte* later,
@@ -89,12 +90,13 @@ void copy_row(std::byte* to,
   std::memcpy(to + i, from + i, static_cast<std::size_t>(bytes - i));
 }
 
-// Rows are summed two at a time, into a sum that stays in the first cache: more at once are more
-// streams than the machine follows, one at a time reads and writes the sum for each.
+// Rows are summed two at a time, into a sum that stays in the first-level cache. More at once
+// exceed the streams that hardware prefetching follows; one at a time reads and writes the sum for
+// each row.
 constexpr int kRowsAtOnce = 2;
 
-// sum += the N rows, in their order, while asking for N later ones; the first rows begin it, the
-// last ones end in y.
+// sum += the N rows, in order, while prefetching N later ones. The first rows begin the sum, the
+// last ones write it to y.
 template <int N, bool kFirst, bool kLast, typename Y, typename X>
 void add_rows(Y* __restrict__ y,
               float* __restrict__ sum,
@@ -122,8 +124,8 @@ void add_rows(Y* __restrict__ y,
   add(c, columns);
 }
 
-// y = the sum of the first `count` of `rows`, in their order. Those after them are asked for as the
-// last ones are added; `sum` has room for a row.
+// y = the sum of the first `count` of `rows`, in order. Rows behind them are prefetched while the
+// last are added; `sum` has room for a row.
 template <typename Y, typename X>
 void sum_of(Y* y,
             std::vector<float>& sum,
@@ -181,7 +183,7 @@ void sum_rows(Stream& stream, Tensor y, Tensor x, Tensor index, Tensor residual)
     const Matrix<X> xs = matrix<X>(stream, x);
     const Matrix<std::int32_t> sources = matrix<std::int32_t>(stream, index);
     const Matrix<X> added = residual.defined() ? matrix<X>(stream, residual) : Matrix<X>{};
-    // Cut by what is written: a task of few tokens would end before asking ahead paid.
+    // Cut by rows written: a task of few tokens would end before prefetching pays.
     const Faults faults(stream);
     enqueue(stream, "sum_rows", WorkClass::Memory, [=](Workers& workers) {
       parallel(workers, cut_rows(ys.rows, ys.columns), [&](Range rows) {

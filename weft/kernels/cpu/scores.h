@@ -1,4 +1,4 @@
-// The scores of a router's logits.
+// Scores of a router's logits.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace weft::kernels::cpu {
 
-// Added to sums of scores before one divides by them.
+// Added to a sum of scores before dividing by it.
 inline constexpr float kLeastSum = 1e-20f;
 
-// Scores that are functions of their own logit.
+// Score that depends on its own logit alone.
 inline float own_score(Score score, float x) {
   if (score == Score::Sigmoid) return sigmoid_f32(x);
   return std::sqrt(std::max(x, 0.0f) + std::log1p(exp_f32(-std::abs(x))));

@@ -1,4 +1,4 @@
-// Counts that travel with a code, so that a damaged message is known as one.
+// Counts with an integrity code, so that a damaged message is detected.
 #include "weft/base/sealed_count.h"
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"

@@ -1,5 +1,5 @@
-// RMSNorm over the columns of several ranks: what one of them has of a row's sum, and the rest of
-// the norm with the sum of all.
+// RMSNorm over columns of several ranks: a rank's part of each row's sum, and the norm itself from
+// the full sums.
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"

@@ -1,6 +1,6 @@
-// Which rows travel: one for each chosen expert, or one for each group of experts chosen from.
-// Counting sorts: stable, the slots are read once for the counts and once for the rows. Each is one
-// task; even tens of thousands of slots take well under a millisecond.
+// Rows that travel: one per chosen expert, or one per group of experts chosen from. Stable counting
+// sorts read the slots once for the counts and once for the rows. A sort is one task; tens of
+// thousands of slots take well under a millisecond.
 #include <optional>
 
 #include "weft/kernels/cpu/arguments.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct Choices {
   std::int64_t tokens = 0, k = 0;
-  const std::int32_t* expert = nullptr;  // of a slot
+  const std::int32_t* expert = nullptr;  // expert of each slot
 
   std::int64_t slots() const { return tokens * k; }
 };
@@ -24,18 +24,18 @@ Choices choices_of(Stream& stream, const Tensor& experts_Tk) {
 struct ByExpert {
   Choices choices;
   std::int64_t first, experts, room;
-  std::int64_t room_each;                     // padded: of an expert; else 0
-  std::int32_t *row_of, *slot_of, *token_of;  // of a slot; of a row
-  std::int64_t* counts;                       // of an expert
+  std::int64_t room_each;                     // padded: rows of room per expert; else 0
+  std::int32_t *row_of, *slot_of, *token_of;  // row of a slot; slot and token of a row
+  std::int64_t* counts;                       // rows per expert
 
-  // The expert of a slot, counted from `first`; -1: none of these.
+  // Expert of a slot, counted from `first`; -1: none of these.
   std::int64_t expert_of(std::int64_t slot) const {
     const std::int64_t e = choices.expert[slot] - first;
     return choices.expert[slot] >= 0 && e >= 0 && e < experts ? e : -1;
   }
 };
 
-// Where the rows of each expert start; none where they do not fit.
+// First row of each expert; nullopt: the rows do not fit.
 std::optional<std::vector<std::int64_t>> starts_of(const ByExpert& s, const Faults& faults) {
   std::vector<std::int64_t> starts;
   std::int64_t row = 0;
@@ -74,14 +74,14 @@ void sort_slots(const ByExpert& s, const Faults& faults) {
   }
 }
 
-// A division of 32 bits takes a fraction of one of 64. Below zero: of no meaning.
+// A 32-bit division takes a fraction of a 64-bit one's time. Negative offsets: meaningless.
 std::int64_t group_of(std::int64_t offset, std::int64_t width) {
   return static_cast<std::uint32_t>(offset) / static_cast<std::uint32_t>(width);
 }
 
 // Calls found(token, group) for each group a token chose from, and chosen(token, slot, group) for
-// each of its choices there. False where a token's choices do not ascend through the groups, or
-// where found says so.
+// each of its choices there. False if a token's choices do not ascend through the groups, or if
+// found returns false.
 template <typename Found, typename Slot>
 bool walk_groups(const Choices& choices,
                  const ExpertGroups& groups,
@@ -113,7 +113,7 @@ struct ByGroup {
   Choices choices;
   ExpertGroups groups;
   std::int64_t count, room;  // groups; rows
-  std::int64_t most;         // rows a token may have
+  std::int64_t most;         // rows per token, at most
   std::int32_t *row_of, *token_of, *choice_of;
   std::int64_t* counts;
 };

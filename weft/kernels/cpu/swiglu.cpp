@@ -1,4 +1,4 @@
-// SwiGLU, y = silu(gate) * up, and the same times a weight a row.
+// SwiGLU, y = silu(gate) * up, optionally times a weight per row.
 #include "weft/kernels/cpu/arguments.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
@@ -17,7 +17,7 @@ void forward_row(T* y, const T* gate, const T* up, std::int64_t n, float weight)
   }
 }
 
-// Writes the gradient of (gate | up) and returns that of the weight.
+// Writes the gradient of (gate | up) and returns the weight's gradient.
 template <typename T>
 float dgrad_row(T* dh, const T* dy, const T* h, std::int64_t n, float weight) {
   const T* up = h + n;
@@ -35,7 +35,7 @@ float dgrad_row(T* dh, const T* dy, const T* h, std::int64_t n, float weight) {
   return dweight;
 }
 
-// `p`: the weights, or null for none.
+// `p`: the weights; nullptr: none.
 template <typename T>
 void forward(Stream& stream, std::string_view name, Matrix<T> y, Matrix<T> h, const float* p) {
   enqueue(stream, name, WorkClass::Memory, [=](Workers& workers) {

@@ -1,6 +1,6 @@
-// The router's choice. With probabilities renormalised to sum 1, a softmax over all experts and one
-// over the chosen ones are the same numbers, so softmax has two cases: over all, and over the
-// chosen. Other scores are functions of one logit each.
+// Router's choice. Renormalised to sum 1, a softmax over all experts equals one over the chosen.
+// Softmax therefore has two cases: over all experts, and over the chosen. Other scores are
+// functions of one logit each.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -40,7 +40,7 @@ Router take(Stream& stream,
           options};
 }
 
-// The k largest, equal ones by ascending index; then in ascending order of index.
+// Selects the k largest, equal ones by ascending index; then sorts them by index.
 void choose(std::int32_t* chosen, std::int64_t k, const float* keys, std::int64_t n) {
   for (std::int64_t e = 0, held = 0; e < n; ++e) {
     if (held == k && !(keys[e] > keys[chosen[k - 1]])) continue;
@@ -51,7 +51,7 @@ void choose(std::int32_t* chosen, std::int64_t k, const float* keys, std::int64_
   std::sort(chosen, chosen + k);
 }
 
-// One thread's choices: what the k best are the best by.
+// Selection state of one thread.
 class Chooser {
  public:
   Chooser(const TopK& options, const float* bias, std::int64_t experts)
@@ -108,7 +108,7 @@ class Chooser {
 
   TopK options_;
   const float* bias_;
-  std::int64_t experts_, size_;  // of all groups, of one
+  std::int64_t experts_, size_;  // of all groups; of one group
   std::vector<float> keys_, worths_;
   std::vector<std::int32_t> best_;
 };
@@ -121,7 +121,7 @@ void softmax_of_chosen(float* p, const std::int32_t* chosen, std::int64_t k, con
   for (std::int64_t j = 0; j < k; ++j) p[j] /= sum;
 }
 
-// Without the factor.
+// Probabilities without the factor.
 void unscaled_probabilities(float* p,
                             const std::int32_t* chosen,
                             const float* x,
@@ -146,7 +146,7 @@ void probabilities(float* p, const std::int32_t* chosen, const float* x, const R
   for (std::int64_t j = 0; j < router.p.columns; ++j) p[j] *= router.options.factor;
 }
 
-// Says so where one of the k experts is none.
+// True if all k experts are in range; otherwise raises a fault.
 bool all_in_range(const std::int32_t* chosen, const Router& router, const Faults& faults) {
   const std::int64_t all = router.logits.columns, k = router.p.columns;
   const auto* beyond =
@@ -156,15 +156,15 @@ bool all_in_range(const std::int32_t* chosen, const Router& router, const Faults
   return false;
 }
 
-// One token's slots on the way back. dp and p are given as they are, with the factor.
+// One token's slots in dgrad; dp and p include the factor.
 struct Slots {
   const std::int32_t* chosen;
   const float *p, *dp;
-  float dot;  // the sum of p dp, over the factor
+  float dot;  // sum of p dp, divided by the factor
 };
 
-// With s the softmax and q its chosen part: dlogits = s * (dq - sum(q dq)), where dq and, over the
-// chosen experts, s are zero for an expert that was not chosen; p = factor q and dq = factor dp.
+// dlogits = s * (dq - sum(q dq)); s is the softmax, q its chosen part. dq is 0 for an expert that
+// was not chosen; so is s if the softmax is over the chosen. p = factor q, and dq = factor dp.
 void softmax_dgrad(float* dx, const float* x, const Slots& slots, const Router& router) {
   const float factor = router.options.factor;
   if (softmax_over(router.options) == Over::AllExperts) {
@@ -177,7 +177,8 @@ void softmax_dgrad(float* dx, const float* x, const Slots& slots, const Router& 
   }
 }
 
-// With s the score, q = s / sum(s): ds = (dq - sum(q dq)) / sum(s), or dq where nothing divides.
+// ds = (dq - sum(q dq)) / sum(s) with q = s / sum(s), or ds = dq if scores are not divided; s is
+// the score.
 void own_score_dgrad(float* dx, const float* x, const Slots& slots, const Router& router) {
   const TopK& options = router.options;
   float sum = 0;

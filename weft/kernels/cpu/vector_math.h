@@ -1,5 +1,5 @@
-// fp32 functions without branches or library calls, for loops marked "omp simd", and row
-// reductions made of them.
+// fp32 functions without branches or library calls, for loops marked "omp simd", and row reductions
+// that use them.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace weft::kernels::cpu {
 
-// a * b + c, rounded once where the processor does that by one instruction. Written out where bits
-// are to be those of another device: a compiler may contract a sum of two products in two ways.
+// a * b + c, rounded once if the processor has a fused instruction. Written out where bits must
+// equal another device's: a compiler may contract a sum of two products in two ways.
 inline float multiply_add(float a, float b, float c) {
 #ifdef __FP_FAST_FMAF
   return __builtin_fmaf(a, b, c);
@@ -19,18 +19,18 @@ inline float multiply_add(float a, float b, float c) {
 #endif
 }
 
-// e^x within 2 units in the last place where the result is a normal number. Infinity and NaN are
-// those of std::exp.
+// e^x within 2 units in the last place if the result is a normal number. Infinity and NaN give the
+// results of std::exp.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2. e^r = 1 + r + r^2 Q(r), Q interpolated at the Chebyshev
-// points of that interval (relative error 1e-8) and arranged so that its terms do not wait for each
-// other. 2^n comes from exponent bits, in two factors, so that both ends of the range round as they
-// should. The range is clamped on the bits: comparing floats here makes g++ split the loop into
-// cases.
+// x = n ln 2 + r with |r| <= ln 2 / 2. e^r = 1 + r + r^2 Q(r). Q interpolates at the Chebyshev
+// points of that interval (relative error 1e-8); its terms do not wait for each other. 2^n comes
+// from exponent bits, in two factors, so that both ends of the range round correctly. The bits are
+// clamped, not the float: a float comparison makes g++ split the loop into cases.
 inline float exp_f32(float x) {
   constexpr std::int32_t kLimit = std::bit_cast<std::int32_t>(105.0f);  // e^x is 0 or infinity
   constexpr float kLog2E = 1.44269504f;
-  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;  // exact in 10 bits, the rest
+  // high: exact in 10 bits; low: the rest
+  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   // Adding 1.5 * 2^23 leaves an integer in the low bits; 254 is twice the bias of an exponent.
   constexpr float kRound = 12582912.0f + 254.0f;
 
@@ -48,7 +48,8 @@ inline float exp_f32(float x) {
   const float q = q01 + (q23 + 0.0013926182f * r2) * r2;
   const float e = 1.0f + (r + r2 * q);
 
-  const auto exponents = std::bit_cast<std::uint32_t>(shifted);  // their sum, in the low bits
+  // sum of both exponents, in the low bits
+  const auto exponents = std::bit_cast<std::uint32_t>(shifted);
   const std::uint32_t half = exponents >> 1;
   const float power1 = std::bit_cast<float>(half << 23);
   const float power2 = std::bit_cast<float>((exponents - half) << 23);
@@ -59,7 +60,7 @@ inline float exp_f32(float x) {
 // 1 / (1 + e^-x).
 inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 
-// Four quarters at a time: a maximum waits for the one before it.
+// Maximum over four quarters at a time: a single maximum waits for the one before it.
 inline float largest(const float* x, std::int64_t n) {
   const std::int64_t quarter = n / 4;
   const float *x1 = x + quarter, *x2 = x1 + quarter, *x3 = x2 + quarter;
@@ -75,7 +76,7 @@ inline float largest(const float* x, std::int64_t n) {
   return best;
 }
 
-// The sum of e^(x - shift), accumulated in fp32 over short runs and in fp64 across them.
+// Sum of e^(x - shift), accumulated in fp32 over short runs and in fp64 across them.
 inline double sum_of_exp(const float* x, std::int64_t n, float shift) {
   constexpr std::int64_t kRun = 1024;
   double total = 0;

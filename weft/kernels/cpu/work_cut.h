@@ -1,5 +1,5 @@
-// Cuts of work into tasks. Every cut is a function of the shapes alone, so that results do not
-// depend on the number of threads.
+// Cuts of work into tasks. A cut is a function of the shapes alone, so that results do not depend
+// on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace weft::kernels::cpu {
 
 using tensor::cpu::Workers;
 
-// Small enough to spread, large enough to pay for handing a task to a thread (about 10 us).
+// Small enough to spread over threads, large enough to pay for the handover to a thread (about 10
+// us).
 inline constexpr std::int64_t kElementsPerTask = 32 * 1024;
 
 struct Range {
@@ -20,7 +21,7 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
-// `total` in ranges of `size`, the last one shorter.
+// Splits `total` into ranges of `size`, the last one shorter.
 struct Cut {
   std::int64_t total = 0, size = 1;
 
@@ -40,7 +41,7 @@ void parallel(Workers& workers, const Cut& cut, const Body& body) {
   workers.parallel(cut.count(), [&](std::int64_t i) { body(cut[i]); });
 }
 
-// The sum of body(range) over the ranges of the cut, added in their order.
+// Sum of body(range) over the ranges of the cut, added in order.
 template <typename Body>
 double parallel_sum(Workers& workers, const Cut& cut, const Body& body) {
   std::vector<double> parts(static_cast<std::size_t>(cut.count()));

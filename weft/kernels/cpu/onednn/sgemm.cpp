@@ -1,8 +1,7 @@
-// The sum of an element runs from its first product to its last within blocks of k, and the blocks
-// are added in their order: its bits depend on k and on its own row and column, so that a product
-// cut otherwise, for other overlap, has the same. oneDNN's kernels sum so where k fits into one of
-// their blocks, and where neither m nor n is so small that other kernels take over, which sum in
-// vectors along k.
+// Within a block of k, an element sums from its first product to its last; blocks are added in
+// order. Its bits depend only on k, its row and its column: a product cut otherwise, for other
+// overlap, has equal bits. oneDNN sums this way if k fits one of its blocks and m and n are large
+// enough. For small m or n, its other kernels sum along k in vectors.
 #include <dnnl.h>
 #include <omp.h>
 
@@ -23,10 +22,10 @@ using cpu::Factor;
 using cpu::Product;
 using cpu::Transpose;
 
-constexpr std::int64_t kDeepest = 384;  // of one call: oneDNN's own block of k
-constexpr std::int64_t kLeast = 16;     // of m and n
+constexpr std::int64_t kDeepest = 384;  // largest k of a call: oneDNN's own block
+constexpr std::int64_t kLeast = 16;     // smallest m and n
 
-// Less than AVX-512 was not measured to gain. What the user allows in DNNL_MAX_CPU_ISA counts.
+// No gain was measured below AVX-512. The user's DNNL_MAX_CPU_ISA counts.
 bool has_avx512() {
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
 }
@@ -44,7 +43,7 @@ void call_onednn(std::int64_t m,
                  const Factor& a,
                  const Factor& b,
                  const Product& c) {
-  // OpenMP keeps the number for each thread that calls; oneDNN asks for it and then starts none.
+  // OpenMP keeps this number per calling thread; oneDNN reads it and starts no threads.
   omp_set_num_threads(1);
   const dnnl_status_t status = dnnl_sgemm(onednn_transpose(a.transpose),
                                           onednn_transpose(b.transpose),
@@ -64,7 +63,7 @@ void call_onednn(std::int64_t m,
       text("dnnl_sgemm ({} x {} x {}): {}, status {}", m, n, k, reason(status), int(status)));
 }
 
-// Even blocks of k, one call each.
+// Sums even blocks of k, one call each.
 void sum_blocks(std::int64_t m,
                 std::int64_t n,
                 std::int64_t k,
@@ -94,7 +93,7 @@ void copy_rows(float* to,
   }
 }
 
-// A matrix with zeros behind its rows and columns.
+// Matrix padded with zero rows and columns.
 class Widened {
  public:
   Widened(const float* from,
@@ -125,7 +124,7 @@ Widened widened_columns(const Factor& b, std::int64_t k, std::int64_t n) {
   return {b.data, b.stride, k, n, k, kLeast};
 }
 
-// A product of few rows or columns, with zeros for those that are missing.
+// Product of few rows or columns, padded with zeros.
 void sum_widened(std::int64_t m,
                  std::int64_t n,
                  std::int64_t k,
