@@ -9,7 +9,7 @@
 namespace weft::tensor {
 namespace {
 
-constexpr std::size_t kAlignment = 256;  // wide enough for any vector unit and for cache lines
+constexpr std::size_t kAlignment = 256;  // fits any vector unit and cache line
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
@@ -29,7 +29,6 @@ void note_use(std::vector<Event>& uses, const Event& use) {
   uses.push_back(use);
 }
 
-// The memory at that place, where it is free: whoever gets it waits for its last uses.
 std::optional<std::vector<Event>> Arena::take_at(std::byte* data, std::size_t bytes) {
   bytes = round_up(bytes, kAlignment);
   auto first = free_.upper_bound(data);
@@ -63,12 +62,12 @@ std::optional<std::pair<std::byte*, std::vector<Event>>> Arena::take_lowest(
   return std::pair{data, take_at(data, bytes).value()};
 }
 
-// The lowest place beside what is kept; where none is free, it ends above the region's end.
+// Lowest place beside the kept extents; if none is free, a place that ends above the region.
 std::size_t Arena::lowest(std::size_t bytes,
                           const Stream* user,
                           std::span<const Extent> kept,
                           std::uint64_t others) const {
-  std::size_t at = 0, end = 0;  // the place, and where that which is free around it ends
+  std::size_t at = 0, end = 0;  // the place; the end of the free extent around it
   for (const auto& [data, piece] : free_) {
     if (given_ - piece.given < others && !is_ready(piece, user)) continue;
     const std::size_t offset = to_size(data - begin());
@@ -81,7 +80,6 @@ std::size_t Arena::lowest(std::size_t bytes,
   return lowest_beside(kept, end == size ? at : std::max(at, size), bytes);
 }
 
-// What of it is not free.
 std::vector<Extent> Arena::occupied() const {
   if (slabs_.empty()) return {};
   std::vector<Extent> extents;
@@ -115,8 +113,6 @@ void Arena::resize(std::size_t bytes) {
   slabs_.back() = slabs_.back().first(now - gone);
 }
 
-// Memory for `user`. Where none is ready for it, the region grows by at most `may_grow`; only
-// then is memory given that it must wait for.
 std::pair<std::byte*, std::vector<Event>> Arena::take(std::size_t bytes,
                                                       const Stream* user,
                                                       std::size_t may_grow) {
@@ -147,14 +143,12 @@ std::size_t Arena::reserved() const {
   return bytes;
 }
 
-// Forgets uses that are over; for when all of them are.
 void Arena::forget_uses() {
   for (auto& [data, piece] : free_) {
     std::erase_if(piece.uses, [](const Event& use) { return use.stream->reached(use.ticket); });
   }
 }
 
-// Merges neighbours that are both ready for `user`.
 void Arena::merge(const Stream* user) {
   for (auto at = free_.begin(); at != free_.end();) {
     const auto next = std::next(at);
@@ -170,7 +164,7 @@ bool Arena::is_ready(const Free& piece, const Stream* user) {
   });
 }
 
-// The beginning of the free piece at `data`; its uses.
+// Cuts `bytes` off the free piece at `data`; returns its uses.
 std::vector<Event> Arena::take_from(std::byte* data, std::size_t bytes) {
   Free found = std::move(free_.at(data));
   erase(data, found.bytes);
@@ -180,7 +174,7 @@ std::vector<Event> Arena::take_from(std::byte* data, std::size_t bytes) {
   return std::move(found.uses);
 }
 
-// Whether everything from the piece on is free up to `end`.
+// True if everything from the piece up to `end` is free.
 bool Arena::is_free(FreePieces::const_iterator piece, const std::byte* end) const {
   while (piece->first + piece->second.bytes < end) {
     const auto next = std::next(piece);
@@ -214,7 +208,8 @@ std::byte* Arena::find_ready(std::size_t bytes, const Stream* user) const {
   return nullptr;
 }
 
-// Of the smallest that are large enough one that is ready, else the one given back longest ago.
+// Among the smallest pieces that are large enough: a ready one, else the one given back longest
+// ago.
 std::byte* Arena::find_fitting(std::size_t bytes, const Stream* user) const {
   const auto first = by_size_.lower_bound({bytes, nullptr});
   if (first == by_size_.end()) return nullptr;
@@ -227,8 +222,8 @@ std::byte* Arena::find_fitting(std::size_t bytes, const Stream* user) const {
   return oldest;
 }
 
-// Neighbours that are large enough together, of all such the ones that were given back longest
-// ago, as one piece.
+// Joins adjacent pieces that are large enough together: of all such runs, the one given back
+// longest ago.
 std::byte* Arena::find_oldest(std::size_t bytes) {
   auto best = free_.end();
   std::uint64_t best_given = 0;
@@ -250,8 +245,7 @@ std::byte* Arena::find_oldest(std::size_t bytes) {
   return join_up_to(best, bytes);
 }
 
-// Joins the neighbours from `first` on until there are `bytes`; what is over of the last one
-// stays a piece of its own.
+// Joins adjacent pieces from `first` on up to `bytes`; the rest of the last one stays a piece.
 std::byte* Arena::join_up_to(Piece first, std::size_t bytes) {
   while (first->second.bytes < bytes) {
     const auto next = std::next(first);
@@ -262,7 +256,7 @@ std::byte* Arena::join_up_to(Piece first, std::size_t bytes) {
   return first->first;
 }
 
-// Cuts a piece after so many bytes; what is behind.
+// Cuts a piece after `bytes`; returns the piece behind.
 Arena::Piece Arena::split(Piece at, std::size_t bytes) {
   std::byte* data = at->first;
   const Free piece = at->second;
@@ -282,7 +276,7 @@ Arena::Piece Arena::join(Piece at, Piece next) {
   return insert(data, std::move(piece));
 }
 
-// The free piece at the region's end.
+// Free piece at the region's end.
 Arena::Piece Arena::last_piece() {
   if (slabs_.empty() || !region_->grows_in_place()) return free_.end();
   std::byte* end = slabs_.back().data() + slabs_.back().size();
@@ -292,13 +286,12 @@ Arena::Piece Arena::last_piece() {
   return last->first + last->second.bytes == end ? last : free_.end();
 }
 
-// A piece of so many bytes, with the help of the `last` one, if any, where the region grows
-// behind it.
+// Grows the region to a piece of `bytes`, including `last` if the region grows behind it.
 std::byte* Arena::grow(std::size_t bytes, Piece last) {
   const std::size_t missing = bytes - (last == free_.end() ? 0 : last->second.bytes);
   const std::span<std::byte> more = region_->grow(missing);
-  // Pieces that were taken apart are not one, also where they happen to be neighbours: a card
-  // copies nothing that lies in two pieces of pinned memory.
+  // Separately taken pieces stay separate, even if they happen to touch: a GPU cannot copy across
+  // two pieces of pinned memory.
   const bool behind = region_->grows_in_place() && !slabs_.empty() &&
                       more.data() == slabs_.back().data() + slabs_.back().size();
   if (behind) {

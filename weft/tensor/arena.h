@@ -1,5 +1,5 @@
-// Free memory of one region, by best fit with splitting; deterministic in its calls. Every free
-// piece carries its last uses: whoever gets it waits for those that are not over.
+// Free list of one region: best fit with splitting, deterministic in its sequence of calls. Every
+// free piece carries its last uses; its next owner waits for those still in flight.
 #pragma once
 
 #include <cstddef>
@@ -18,27 +18,27 @@
 
 namespace weft::tensor {
 
-// Keeps the latest position for each stream.
+// Adds a use; keeps the latest position of each stream.
 void note_use(std::vector<Event>& uses, const Event& use);
 
 class Arena {
  public:
   Arena(Device& device, Memory memory) : region_(device.make_region(memory)) {}
 
-  // Memory for `user`, or for the host where that is null. Where none is ready for it, the region
-  // grows by at most `may_grow`; only then is memory given that it must wait for.
+  // Takes memory for `user` (nullptr: the host). Order of preference: a free piece that `user` need
+  // not wait for; growing the region by at most `may_grow`; a free piece that `user` must wait for.
   std::pair<std::byte*, std::vector<Event>> take(std::size_t bytes,
                                                  const Stream* user,
                                                  std::size_t may_grow);
-  // The same of memory that is slow to get: of what is free the piece that fits best, whoever must
-  // wait for it, so that the region grows only where nothing fits.
+  // Takes memory that is slow to get: the best-fitting free piece, even if `user` must wait for it.
+  // The region grows only if no piece fits.
   std::pair<std::byte*, std::vector<Event>> take_fitting(std::size_t bytes, const Stream* user);
-  // The memory at that place, where it is free.
+  // Takes the memory at `data`; nullopt: it is not free.
   std::optional<std::vector<Event>> take_at(std::byte* data, std::size_t bytes);
-  // The lowest memory beside what is `kept`, sorted: such as is ready for `user`, for which the
-  // region grows by at most `may_grow`; else such as was given back before so many others, else
-  // such as is free, else the region grows. None where it does not grow in place. Not for memory in
-  // pieces.
+  // Takes the lowest place beside the extents `kept`, which are sorted. Order of preference: places
+  // ready for `user`, with the region growing by at most `may_grow`; places given back before
+  // `others` later ones; any free place; growing the region. nullopt: the region cannot grow in
+  // place. Only for regions of one piece.
   std::optional<std::pair<std::byte*, std::vector<Event>>> take_lowest(std::size_t bytes,
                                                                        const Stream* user,
                                                                        std::span<const Extent> kept,
@@ -46,21 +46,21 @@ class Arena {
                                                                        std::size_t may_grow);
   void give(std::byte* data, std::size_t bytes, std::vector<Event> uses);
 
-  // What was taken from the device.
+  // Bytes taken from the device.
   std::size_t reserved() const;
-  // Whether what was taken lies in one piece.
+  // True if the region is at most one piece.
   bool is_whole() const { return slabs_.size() <= 1; }
-  // Where the region begins, if there is one piece; else null.
+  // Start of the region if it is one piece, else nullptr.
   std::byte* begin() const { return slabs_.size() == 1 ? slabs_.front().data() : nullptr; }
-  // What of it is not free.
+  // Extents of the region that are in use.
   std::vector<Extent> occupied() const;
-  // Gives back to the device what is free above so many bytes, or takes what is missing. Nothing is
-  // under way.
+  // Shrinks the region to `bytes` as far as its end is free, or grows it to them. All streams are
+  // idle.
   void resize(std::size_t bytes);
 
-  // Forgets uses that are over; for when all of them are.
+  // Forgets uses that are complete; called when all of them are.
   void forget_uses();
-  // Merges neighbours that are both ready for `user`.
+  // Merges adjacent pieces that are both ready for `user`.
   void merge(const Stream* user);
 
  private:
@@ -68,7 +68,7 @@ class Arena {
     std::size_t bytes;
     std::vector<Event> uses;
     std::size_t slab;
-    std::uint64_t given;  // when: a running number
+    std::uint64_t given;  // serial number of the give-back
   };
   using FreePieces = std::map<std::byte*, Free>;
   using Piece = FreePieces::iterator;
@@ -97,7 +97,7 @@ class Arena {
   void erase(std::byte* data, std::size_t bytes);
 
   const std::unique_ptr<Region> region_;
-  std::vector<std::span<std::byte>> slabs_;  // parts of the region that lie apart
+  std::vector<std::span<std::byte>> slabs_;  // separate parts of the region
   FreePieces free_;
   std::set<std::pair<std::size_t, std::byte*>> by_size_;
   std::uint64_t given_ = 0;

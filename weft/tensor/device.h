@@ -1,10 +1,9 @@
 // WITH WHAT? A device makes memory and streams and holds the operations that run on them. A rank
-// has one; everything of the rank that lies in memory or runs on a stream comes from it.
+// has one device; all its memory and streams come from it.
 //
-// What is above tensor/ cannot tell which device it is on. The host reaches device memory in three
-// ways: by copies enqueued on a stream (tensor/transfer.h), through tensors that it allocated as
-// host-visible (tensor/tensor.h), and in work of its own that a stream runs in order
-// (Stream::enqueue_host).
+// Code above tensor/ cannot tell the device's kind. The host reaches device memory in three ways:
+// by copies enqueued on a stream (tensor/transfer.h), through host-visible tensors
+// (tensor/tensor.h), and in host work that a stream runs in order (Stream::enqueue_host).
 #pragma once
 
 #include <cstddef>
@@ -22,31 +21,32 @@ namespace weft::tensor {
 
 class Stream;
 
-// Device: fast, and out of the host's reach. HostVisible: the host and the device reach it at the
-// same addresses (pinned memory); for the few numbers that the host reads or writes.
+// Device: fast, not addressable by the host. HostVisible: host and device use the same addresses
+// (pinned memory); for the few numbers that the host reads or writes.
 enum class Memory { Device, HostVisible };
 
-// What a stream is for; how it is served is the device's matter. Alone: the only stream of its
-// rank, so that nothing can run beside it. Compute: computes beside communication.
-// ComputeOnOwnCores: the same, where nobody but the run uses the cores: it gives way to
-// communication. Communication: mostly waits, and goes on at once when what it waits for is over.
-// Copy: the same, and moves so much memory between device and host that one thread is too slow.
+// Purpose of a stream; the device decides how to serve it. Alone: only stream of its rank, so no
+// work runs beside it. Compute: computes beside communication. ComputeOnOwnCores: Compute on cores
+// that only this run uses; it gives way to communication. Communication: mostly waits, and
+// continues promptly. Copy: as Communication, but moves so much memory between device and host that
+// one thread is too slow.
 enum class StreamRole { Alone, Compute, ComputeOnOwnCores, Communication, Copy };
 
-// Memory that a pool cuts up, and that grows as more is needed.
+// Growing memory that a pool divides.
 class Region {
  public:
   virtual ~Region() = default;
-  // At least so much more. Its content is undefined. SystemError where there is none left.
+  // Grows by at least `bytes`, with undefined content. Throws SystemError if the device has no
+  // more.
   virtual std::span<std::byte> grow(std::size_t bytes) = 0;
-  // Whether that mostly lies directly behind what came last, and is one with it.
+  // True if new memory usually lies directly behind the last and joins it.
   virtual bool grows_in_place() const = 0;
-  // Gives the last `bytes` back to the device, or as much of them as it can; how much.
+  // Returns up to the last `bytes` to the device; returns the number of bytes returned.
   virtual std::size_t give_back_end(std::size_t bytes) = 0;
 };
 
-// Whether the same work has the same bits in every run. No: the device may add in an order that
-// varies, where that is faster.
+// Yes: equal work gives equal bits in every run. No: the device may add in varying order where that
+// is faster.
 enum class Deterministic { No, Yes };
 
 class Device {
@@ -58,15 +58,15 @@ class Device {
 
   virtual std::string_view name() const = 0;  // "cpu"
   const kernels::Operations& operations() const { return operations_; }
-  // Whether its operations run on the host's own cores. Where they do not, work of those cores on
-  // host-visible memory needs a device beside this one.
+  // True if operations run on the host's cores. If false, host-core work on host-visible memory
+  // needs a second device.
   virtual bool is_the_host() const { return false; }
 
-  // The device outlives its streams and its memory.
+  // The device outlives its streams and memory.
   virtual std::unique_ptr<Stream> make_stream(std::string name, StreamRole role) = 0;
 
-  // A piece of memory, aligned for any use. Its content is undefined. SystemError where there is
-  // none left.
+  // Memory aligned for any use, with undefined content. Throws SystemError if the device has no
+  // more.
   virtual std::byte* take(Memory memory, std::size_t bytes) = 0;
   virtual void give_back(Memory memory, std::byte* data, std::size_t bytes) = 0;
   virtual std::unique_ptr<Region> make_region(Memory memory) = 0;

@@ -12,7 +12,7 @@ enum class DType { F32, BF16, F16, F64, I16, I32, I64 };
 std::int64_t size_of(DType dtype);
 std::string_view name_of(DType dtype);
 
-// The upper half of an fp32. Conversion from float rounds to nearest even and keeps NaN a NaN.
+// Upper half of an fp32. Conversion from float rounds to nearest even and keeps NaN a NaN.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
@@ -28,8 +28,8 @@ struct BFloat16 {
   }
 };
 
-// IEEE half precision. Conversion from float rounds to nearest even; what is too large is infinite,
-// and NaN stays a NaN. Without branches, so that loops of it are vectorised.
+// IEEE half precision. Conversion from float rounds to nearest even; large numbers become infinite,
+// and NaN stays NaN. Branch-free, so that loops vectorise.
 struct Float16 {
   std::uint16_t bits = 0;
 

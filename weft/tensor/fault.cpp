@@ -10,7 +10,7 @@ namespace {
 
 using base::text;
 
-// Who is to blame: ourselves, or what other ranks sent.
+// Origin of bad data: this rank, or other ranks.
 enum class Blame { Ourselves, Outside };
 
 struct Told {
@@ -24,7 +24,7 @@ Told announced(const Fault& fault, std::string_view what) {
           text("member {} announces {} {}; it can have at most {}", n[0], n[1], what, n[2])};
 }
 
-// The one table of codes and texts.
+// Table of codes and texts.
 Told tell(const Fault& fault) {
   const auto& n = fault.numbers;
   switch (fault.code) {

@@ -1,8 +1,8 @@
-// What work on a device finds wrong in its data: a code and a few numbers in memory that the host
-// sees, since a device cannot throw. The first fault of a stream counts; work that finds one goes
-// on without touching memory that is not its own. The stream looks when the host waits for it (a
-// CPU stream after each piece of work) and keeps the fault as its error, with the label of the work
-// that raised it.
+// Error that device work finds in its data: a code and a few numbers in host-visible memory, since
+// a device cannot throw. The first fault of a stream counts. Work that raises one goes on, but
+// touches no memory outside its own. The stream checks when the host waits for it (a CPU stream
+// after each piece of work). It keeps the fault as its error, with the label of the work that
+// raised it.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace weft::tensor {
 
-// The numbers of each are those of its text, in that order; see fault.cpp.
+// A code's numbers are those of its text, in order; see fault.cpp.
 enum class FaultCode : std::int64_t {
   RowOutOfRange,
   ExpertOutOfRange,
@@ -39,8 +39,8 @@ struct Fault {
   std::array<std::int64_t, kNumbers> numbers{};
 };
 
-// Plain words, so that any device can write them: it takes `state` from Free to Taken in one atomic
-// step, writes the fault, and then Told.
+// Fault slot of plain words, writable by any device. A writer sets `state` from Free to Taken
+// atomically, writes the fault, then sets Told.
 struct FaultWord {
   enum State : std::int64_t { Free, Taken, Told };
 
@@ -48,16 +48,16 @@ struct FaultWord {
   Fault fault;
 };
 
-// For devices whose work runs on threads of this process; any thread may call it.
+// Raises a fault from a thread of this process; any thread may call it.
 void raise(FaultWord& word,
            std::uint64_t ticket,
            FaultCode code,
            std::initializer_list<std::int64_t> numbers);
 
-// The fault, once it is told.
+// Fault of the word; nullopt: none has been told.
 std::optional<Fault> fault_in(const FaultWord& word);
 
-// SystemError where the data came from outside (other ranks), InternalError where it is our own.
+// Throws SystemError if the data came from other ranks, InternalError if it is our own.
 [[noreturn]] void throw_fault(const Fault& fault);
 
 }  // namespace weft::tensor

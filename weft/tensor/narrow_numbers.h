@@ -1,5 +1,4 @@
-// How numbers of an optimizer lie in 16 bits: why so is in
-// docs/decisions/0043-a-smaller-optimizer.md.
+// 16-bit storage of optimizer state; docs/decisions/0043-a-smaller-optimizer.md gives the reasons.
 #pragma once
 
 #include <bit>
@@ -9,10 +8,10 @@
 
 namespace weft::tensor {
 
-// An fp32 number as a bf16 number and the 16 bits that it lacks. The upper part is the number
-// rounded to nearest, a tie away from zero. Nothing is lost but the payload of a NaN.
+// fp32 number split into a bf16 number and the 16 missing bits. `upper` is the number rounded to
+// nearest, ties away from zero. Only the payload of a NaN is lost.
 struct SplitFloat {
-  std::uint16_t upper = 0;  // the bits of a bf16
+  std::uint16_t upper = 0;  // bits of the bf16 number
   std::int16_t remainder = 0;
 };
 
@@ -28,8 +27,9 @@ inline float joined_float(std::uint16_t upper, std::int16_t remainder) {
   return std::bit_cast<float>((static_cast<std::uint32_t>(upper) << 16) + added);
 }
 
-// Moments in fp16 are times 2^12, and of the second it is the root: sizes of gradients from 2^-36
-// to 16. What is larger is the largest. A moment knows nothing of its neighbours.
+// Moments in fp16 are scaled by 2^12; the second moment is stored as its root. The range covers
+// gradients from 2^-36 to 16; larger ones are clamped. Each moment is stored on its own, without a
+// shared scale.
 inline constexpr float kHalfMomentScale = 0x1p12f;
 inline constexpr float kLargestHalf = 65504;
 
@@ -49,8 +49,8 @@ inline float moment2_of_half(Float16 half) {
   return root * root;
 }
 
-// Master weights in fp16 are times 2^8: 11 bits for weights from 2^-22 to 256, fewer below. What is
-// larger is the largest. The bf16 weight is rounded from what is kept.
+// Master weights in fp16 are scaled by 2^8: 11 bits for weights from 2^-22 to 256, fewer below.
+// Larger ones are clamped. The bf16 weight is rounded from the stored master.
 inline constexpr float kHalfMasterScale = 0x1p8f;
 
 inline Float16 half_of_master(float master) { return bounded_half(master * kHalfMasterScale); }

@@ -13,7 +13,7 @@ bool is_known(const Lifetime& buffer, int user, std::int32_t when) {
   return index < buffer.known_from.size() && buffer.known_from[index] <= when;
 }
 
-// Whether the later one must not lie where the earlier one lay.
+// True if the later buffer must not overlap the earlier one's memory.
 bool collide(const Lifetime& earlier, const Lifetime& later, std::int32_t age) {
   if (earlier.given > later.taken) return true;
   if (is_known(earlier, later.user, later.taken)) return false;
@@ -24,7 +24,7 @@ bool apart(const Lifetime& one, const Lifetime& other, std::int32_t age) {
   return one.taken < other.taken ? !collide(one, other, age) : !collide(other, one, age);
 }
 
-// Sorts them, and makes one of those that overlap or touch.
+// Sorts extents and joins those that overlap or touch.
 void unite(std::vector<Extent>& extents) {
   std::ranges::sort(extents, {}, &Extent::offset);
   std::size_t count = 0;
@@ -39,8 +39,8 @@ void unite(std::vector<Extent>& extents) {
   extents.resize(count);
 }
 
-// The buffers that are placed, by when they are in the way of others: so that not each has to be
-// held against all.
+// Placed buffers, indexed by the time during which they block others, so that not every pair is
+// compared.
 class Placed {
  public:
   Placed(std::span<const Lifetime> buffers, std::int32_t age)
@@ -52,7 +52,8 @@ class Placed {
     at_.resize(static_cast<std::size_t>(last_) / kSpan + 1);
   }
 
-  // Whether all of them fit here: not where many are in the way of others for most of a long step.
+  // True if the index can hold all buffers; false if many of them block others for most of a long
+  // step.
   bool has_room() const {
     std::size_t entries = 0;
     for (std::size_t i = 0; i < buffers_.size(); ++i) entries += last_of(i) - first_of(i) + 1;
@@ -64,7 +65,7 @@ class Placed {
     for (std::size_t at = first_of(index); at <= last_of(index); ++at) at_[at].push_back(entry);
   }
 
-  // Those that must not lie where this buffer does.
+  // Calls act for the placed buffers that must not overlap this one.
   template <typename Do>
   void for_each_beside(std::size_t index, const Do& act) {
     ++round_;
@@ -83,7 +84,7 @@ class Placed {
   std::size_t first_of(std::size_t index) const {
     return static_cast<std::size_t>(buffers_[index].taken) / kSpan;
   }
-  // Where its memory is free for everyone, or old enough.
+  // Last time span during which the buffer blocks any user.
   std::size_t last_of(std::size_t index) const {
     const Lifetime& buffer = buffers_[index];
     std::int32_t free = buffer.given;
@@ -102,12 +103,12 @@ class Placed {
   const std::int32_t age_;
   std::int32_t last_ = 0;
   int users_ = 0;
-  std::vector<std::vector<std::uint32_t>> at_;  // by time, in spans
+  std::vector<std::vector<std::uint32_t>> at_;  // buffers by time span
   std::vector<std::uint32_t> seen_;
   std::uint32_t round_ = 0;
 };
 
-// One after the other, each as low as it goes. None where that would take too much.
+// Places buffers one after the other, each as low as possible. nullopt: too expensive.
 std::optional<Packing> pack_with(std::span<const Lifetime> buffers,
                                  std::span<const Extent> occupied,
                                  std::span<const std::size_t> order,
@@ -138,7 +139,7 @@ std::optional<Packing> pack_with(std::span<const Lifetime> buffers,
   return packing;
 }
 
-// Those that never vary by size, the others by time.
+// Fixed sizes come first, by size; sizes that vary follow, by time.
 bool is_placed_before(const Lifetime& one, const Lifetime& other) {
   if (one.varies != other.varies) return other.varies;
   return one.varies ? one.taken < other.taken : one.bytes > other.bytes;

@@ -1,4 +1,4 @@
-// A region of separate pieces, for memory that cannot grow in place.
+// Region of separate pieces, for memory that cannot grow in place.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace weft::tensor {
 
 class Pieces final : public Region {
  public:
-  // Pieces of `memory`, each a multiple of `granule` bytes.
+  // `granule`: each piece of `memory` is a multiple of this many bytes.
   Pieces(Device& device, Memory memory, std::size_t granule)
       : device_(device), memory_(memory), granule_(granule) {}
   ~Pieces() override;

@@ -14,35 +14,36 @@
 namespace weft::tensor {
 namespace {
 
-// Pieces up to this size lie apart: among large ones they would leave gaps that fit nothing.
+// Pieces up to this size have a region of their own: among large ones they would leave useless
+// gaps.
 constexpr std::size_t kSmallBytes = 64u << 10;
-// So much may be taken for them in any case, rather than wait; and for the others.
+// Bytes that may always be taken from the device to avoid a wait: for small pieces, and for others.
 constexpr std::size_t kSmallSpare = 4u << 20, kSpare = 8u << 20;
-// Regions grow by multiples of it, so by up to so much more than was asked for.
+// Regions grow by multiples of this, so by up to this much more than requested.
 constexpr std::size_t kGranule = 2u << 20;
 constexpr std::size_t kLargestOfRows = std::size_t{2} << 30;
-// So much of what was counted may be taken from the device besides, rather than wait.
+// The surplus over the counted bytes is at most 1 / this share.
 constexpr std::size_t kSpareShare = 20;
 
-// What may be taken from the device where so much was counted. A small model's twentieth would not
-// hold what one message on its way needs.
+// Bytes that may be taken from the device when `counted` are counted. A small model's twentieth
+// would not hold one message in flight.
 std::size_t with_spare(std::size_t counted) {
   return counted + std::max(counted / kSpareShare, kSpare);
 }
 
-// What a step's plan counts: small ones lie apart.
+// Bytes that the step's plan counts: small pieces are not placed.
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
-// What is taken for so many bytes. Rows for experts vary from step to step; pinned memory comes in
-// separate pieces and is slow to get, so that a piece shall also fit the next of about its size.
-// The largest are state, which does not vary.
+// Bytes taken for a request. Expert rows vary from step to step. Pinned memory comes in separate
+// pieces and is slow to get, so a piece is rounded up to fit similar requests. The largest requests
+// are state, which does not vary.
 std::size_t room_for(std::size_t bytes, Tag tag) {
   if (tag != Tag::Offloaded || bytes <= kSmallBytes || bytes > kLargestOfRows) return bytes;
   const std::size_t step = std::bit_floor(bytes) / 8;
   return (bytes + step - 1) / step * step;
 }
 
-// Whether what has this tag lives as long as the run.
+// True if memory with this tag lasts for the run.
 bool lasts(Tag tag) {
   switch (tag) {
     case Tag::Weights:
@@ -86,8 +87,8 @@ Block::~Block() {
 }
 
 std::byte* Block::on(Stream& stream) {
-  // Streams may use it beside each other: each of them comes after the earlier owners. Those behind
-  // the first may do so already, by what they waited for.
+  // Several streams may use the block concurrently; each must come after the earlier owners.
+  // Streams behind the first may already do so, by their earlier waits.
   const bool is_first = uses_.empty();
   for (const Event& event : pending_) {
     if (event.stream == &stream || event.stream->reached(event.ticket)) continue;
@@ -107,7 +108,7 @@ std::byte* Block::on_host() {
   return data_;
 }
 
-// Blocks of the sizes that were asked for. There are few sizes: what stages exchange is all alike.
+// Free blocks by exact size. Sizes are few: pipeline stages exchange equal buffers.
 class Pool::ExchangeArena {
  public:
   explicit ExchangeArena(Device& device) : memory_(device, Memory::Device) {}
@@ -140,16 +141,16 @@ class Pool::ExchangeArena {
     std::byte* data;
     std::vector<Event> uses;
   };
-  // So many pieces that would make their user wait for compute may lie idle before one is given
-  // out: a message that waits for memory comes late.
+  // Number of idle pieces, all waiting for compute, from which one is handed out. A message that
+  // waits for its memory is late.
   static constexpr int kMostIdle = 3;
 
   static bool is_known(const Event& use, const Stream* user) {
     return user == nullptr ? use.stream->reached(use.ticket) : user->knows(use);
   }
 
-  // One whose uses are all known to be over; else the one given back longest ago of enough that
-  // only wait for this rank's compute.
+  // First piece whose uses are all known to be complete. Otherwise the oldest piece that waits for
+  // this rank's compute only, if enough such pieces are idle.
   static std::vector<Free>::iterator choose(std::vector<Free>& free, const Stream* user) {
     auto oldest = free.end();
     int waiting = 0;
@@ -167,7 +168,7 @@ class Pool::ExchangeArena {
   }
 
   Arena memory_;                                   // grows only
-  std::map<std::size_t, std::vector<Free>> free_;  // in the order in which they came back
+  std::map<std::size_t, std::vector<Free>> free_;  // in order of release
 };
 
 Pool::Pool(Device& device, PoolWatcher* watcher)
@@ -188,7 +189,7 @@ Arena& Pool::arena_of(Tag tag, Memory memory, std::size_t bytes) {
   return bytes > kSmallBytes ? *passing_arena_ : *small_arena_;
 }
 
-// How much more may be taken from the device when so many bytes are asked for.
+// Bytes that may still be taken from the device for a request of `bytes`.
 std::size_t Pool::may_grow(std::size_t bytes) const {
   const std::size_t counted = std::max(most_at_once_, total_.bytes + bytes);
   const std::size_t most = with_spare(counted) - kGranule;
@@ -201,7 +202,7 @@ struct Pool::Taken {
   Block::Number number{};
 };
 
-// Whether the buffer could have its place.
+// True if the buffer got its place.
 bool Pool::take_place(const Place& place, std::size_t bytes, Taken& taken) {
   Arena& arena = *passing_arena_;
   if (arena.begin() == nullptr) return false;
@@ -213,9 +214,9 @@ bool Pool::take_place(const Place& place, std::size_t bytes, Taken& taken) {
     taken.pending = std::move(*pending);
     return true;
   }
-  // About every second of a step's times is that of a buffer given back.
+  // About half of a step's times are releases.
   const auto others = static_cast<std::uint64_t>(place.age / 2);
-  // Half of what may be taken: some buffers will find nothing that fits.
+  // Half of the allowance: some buffers will not find a fitting place.
   auto found = arena.take_lowest(bytes, user_, place.kept, others, may_grow(bytes) / 2);
   if (!found) return false;
   std::tie(taken.data, taken.pending) = std::move(*found);
@@ -339,8 +340,8 @@ void Pool::settle(const void* kind) {
   make_room();
 }
 
-// The step that is over, for when it runs again. What it then does not need goes back to the
-// device, and what it needs more is taken.
+// Plans the next run from the finished step. Memory that it will not need returns to the device;
+// missing memory is taken.
 void Pool::plan_step() {
   Arena& arena = *passing_arena_;
   if (arena.begin() == nullptr) return;
@@ -369,8 +370,8 @@ void Pool::expect(const void* kind, const Rehearsal& rehearsal) {
                               most - std::min(most, rehearsal.others));
 }
 
-// For the places of the step that comes now. Where the device has not as much, buffers lie where
-// there is room, and the one that does not fit is named.
+// Grows the region for the coming step's places. If the device has too little, buffers lie wherever
+// there is room, and the first that does not fit is reported.
 void Pool::make_room() {
   Arena& arena = *passing_arena_;
   const std::size_t top = step_->fixed_top();

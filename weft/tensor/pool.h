@@ -1,16 +1,15 @@
-// A rank's memory: every allocation belongs to its pool under a tag, and peaks are exact.
+// Memory of a rank: every allocation belongs to its pool under a tag, and peaks are exact.
 //
-// Allocation and release happen on the host thread, in issue order, while the work that uses a
-// buffer runs later on streams. So a released buffer carries the positions of its last uses, and
-// whoever gets that memory next waits for them. Such a wait can undo what a schedule overlaps, so
-// memory goes first to those who wait for its last uses anyway, by what their stream was told so
-// far, and more is taken from the device before a stream is made to wait, as long as that leaves
-// what was taken near what was counted. Steps that say which they are get places that were planned
-// when they ran before (tensor/step_memory.h). What lives as long as the run, what lives within a
-// step, the small pieces of it, host-visible memory and what is offloaded have a region each. The
-// same sequence of calls gets the same addresses, step after step, but for the step after which
-// there is a new plan. What is counted is what was asked for, whatever memory it is in: the same on
-// every device.
+// The host thread allocates and releases in issue order; the work that uses a buffer runs later on
+// streams. A released buffer therefore carries the positions of its last uses, and its next owner
+// waits for them. Such a wait can undo the overlap of a schedule. The pool first gives memory to
+// streams that already come after its last uses. It then takes more from the device, up to a small
+// surplus over the counted bytes, before it makes a stream wait.
+// A step that names its kind gets places planned from earlier runs of that kind
+// (tensor/step_memory.h). Separate regions hold memory that lasts for the run, memory of a step,
+// small pieces of a step, host-visible memory, and offloaded memory. Equal sequences of calls get
+// equal addresses in every step, except after a step that made a new plan. Counted bytes are the
+// requested bytes, in any memory, and equal on every device.
 #pragma once
 
 #include <array>
@@ -32,8 +31,8 @@ namespace weft::tensor {
 
 class Pool;
 
-// A piece of pool memory. Held by shared handles (tensors and their views); goes back with the last
-// one.
+// Piece of pool memory, held by shared handles (tensors and their views). The last handle gives it
+// back.
 class Block {
  public:
   Block(Pool* pool,
@@ -58,17 +57,17 @@ class Block {
   std::size_t bytes() const { return bytes_; }
   Memory memory() const { return memory_; }
 
-  // The memory, for the next work enqueued on `stream`: notes the use, and makes the stream wait
-  // for what earlier owners of this memory still have under way; each stream that uses it.
+  // Memory for the next work enqueued on `stream`. Notes the use, and makes the stream wait for
+  // uses by earlier owners that are in flight. Every stream that uses the block calls this.
   std::byte* on(Stream& stream);
-  // The memory, for the host, where it is host-visible: waits for earlier owners. The caller has
-  // waited for its own writers.
+  // Memory for the host; host-visible only. Waits for earlier owners; the caller has waited for its
+  // own writers.
   std::byte* on_host();
 
  private:
   friend class Pool;
 
-  // Which buffer of which step it is, where that is planned.
+  // Index of the buffer within its step, if the step is planned.
   struct Number {
     std::uint64_t step = 0;
     std::int64_t buffer = 0;
@@ -82,7 +81,7 @@ class Block {
   std::size_t bytes_;
   Number number_{};
   std::vector<Event> pending_;  // last uses by earlier owners
-  std::vector<Event> uses_;     // last uses by this one, one a stream
+  std::vector<Event> uses_;     // last uses by this block, one per stream
 };
 
 struct PoolUse {
@@ -90,8 +89,8 @@ struct PoolUse {
   std::size_t peak = 0;   // largest so far
 };
 
-// Is told of every block of a pool, on the host thread, as the pool counts it: `taken` when its
-// bytes have been added, `given` before they are subtracted.
+// Observer of a pool's blocks, called on the host thread: `taken` after the bytes are added,
+// `given` before they are subtracted.
 class PoolWatcher {
  public:
   virtual ~PoolWatcher() = default;
@@ -99,48 +98,47 @@ class PoolWatcher {
   virtual void given(const Block& block) = 0;
 };
 
-// What a step does to the memory of a pool, as a rehearsal of it showed: one on a device that
-// computes nothing.
+// Memory profile of a step, from a rehearsal on a device that computes nothing.
 struct Rehearsal {
   WatchedStep step;
-  std::size_t counted = 0;  // at one time, in the whole pool
-  std::size_t others = 0;   // taken from the device beside what lives within the step
+  std::size_t counted = 0;  // peak of the whole pool
+  std::size_t others = 0;   // taken from the device outside the step's region
 };
 
 class Pool {
  public:
-  // `watcher`, where there is one, outlives the pool. Of a pool that is watched the bytes count,
-  // not where they lie: it plans no places for the next step.
+  // `watcher` (nullptr: none) outlives the pool. A watched pool only counts bytes: it plans no
+  // places.
   explicit Pool(Device& device, PoolWatcher* watcher = nullptr);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // What is allocated from now on belongs to the next node, and is first used on `stream`.
+  // Starts the next node: later allocations belong to it, and `stream` uses them first.
   void allocate_for(const Stream& stream) {
     user_ = &stream;
     if (step_ != nullptr) step_->next_node();
   }
-  // SystemError where the device has no more, with what this rank has by tag.
+  // Throws SystemError, with this rank's bytes by tag, if the device has no more memory.
   std::shared_ptr<Block> allocate(std::size_t bytes,
                                   Tag tag,
                                   Memory memory = Memory::Device,
                                   Reuse reuse = Reuse::InOrder);
 
-  // Puts free memory together, while all streams are idle: every step starts alike. `kind`:
-  // anything that is the same for steps that take memory alike; null for none of those.
+  // Merges free memory and begins a step, while all streams are idle; every step starts from equal
+  // state. `kind` identifies steps that allocate alike; nullptr: not planned.
   void settle(const void* kind = nullptr);
-  // The step under way, when it has given back what it took; all streams are idle. One whose first
-  // run it is.
+  // Profile of the current step, after it released its memory; all streams are idle. The step must
+  // be the first run of its kind.
   Rehearsal rehearsal() const;
-  // The first step of this kind will be like that one.
+  // Plans the first step of this kind from the profile.
   void expect(const void* kind, const Rehearsal& rehearsal);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
   PoolUse total() const { return total_; }  // of the device's tags
-  // What was taken from the device for all this, of its own memory.
+  // Bytes of device memory taken for all tags.
   std::size_t reserved() const;
-  // The most that this ever was: a plan of the next step gives some of it back.
+  // Largest value of reserved() so far; a new plan may give memory back.
   std::size_t most_reserved() const { return most_reserved_; }
   void reset_peaks();
 
@@ -160,19 +158,19 @@ class Pool {
   std::string in_use() const;
 
   PoolWatcher* const watcher_;
-  const Stream* user_ = nullptr;  // none: the host
+  const Stream* user_ = nullptr;  // nullptr: the host
   std::map<const void*, StepMemory> step_memories_;
-  StepMemory* step_ = nullptr;  // of the step under way
+  StepMemory* step_ = nullptr;  // memory of the current step
   std::uint64_t steps_ = 0;
   std::unique_ptr<Arena> lasting_arena_;           // weights, gradients, optimizer
   std::unique_ptr<Arena> passing_arena_;           // activations, communication, workspace
-  std::unique_ptr<Arena> small_arena_;             // the small ones of them
-  std::unique_ptr<Arena> visible_arena_;           // of those tags: Memory::HostVisible
-  std::unique_ptr<Arena> offloaded_arena_;         // offloaded; host-visible too
-  std::unique_ptr<ExchangeArena> exchange_arena_;  // of all tags: Reuse::Exchanged
+  std::unique_ptr<Arena> small_arena_;             // small pieces of the passing tags
+  std::unique_ptr<Arena> visible_arena_;           // all tags but Offloaded: Memory::HostVisible
+  std::unique_ptr<Arena> offloaded_arena_;         // Tag::Offloaded, also host-visible
+  std::unique_ptr<ExchangeArena> exchange_arena_;  // all tags: Reuse::Exchanged
   std::array<PoolUse, kTags> use_{};
   PoolUse total_;
-  std::size_t most_at_once_ = 0;  // the peak of all time
+  std::size_t most_at_once_ = 0;  // peak over the pool's life
   std::size_t most_reserved_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Slices (base/slice.h) by the names that go with tensors.
+// Slices (base/slice.h), named again for tensors.
 #pragma once
 
 #include "weft/base/slice.h"

@@ -6,9 +6,9 @@
 namespace weft::tensor {
 namespace {
 
-// Steps with more are not planned: that would take seconds.
+// Steps with more buffers are not planned: planning would take seconds.
 constexpr std::size_t kMostBuffers = 1 << 16;
-// The lower bits of a key are the buffer's place in its node.
+// The low bits of a key are the buffer's index within its node.
 constexpr int kKeyBits = 20;
 
 std::size_t round_up(std::size_t bytes) {
@@ -35,7 +35,7 @@ void StepMemory::begin() {
   time_ = 0;
   stop_watching();
   users_.clear();
-  // Watching costs little, but is of use only where a plan may follow.
+  // Watching is cheap, but useful only if a plan may follow.
   watches_ = outdated_ || std::has_single_bit(static_cast<std::uint64_t>(steps_));
   outdated_ = false;
 }
@@ -121,7 +121,7 @@ WatchedStep StepMemory::step_to_plan() const {
   return step;
 }
 
-// The largest step shall end below `most`, and its buffers lie much like those of this one.
+// Limit for this step, scaled so that the largest step ends below `most`.
 std::size_t StepMemory::most_for_this_step(std::size_t most) const {
   if (most_alive_ == most_ever_) return most;
   return static_cast<std::size_t>(double(most) * double(most_alive_) / double(most_ever_));
@@ -150,7 +150,7 @@ std::optional<std::size_t> StepMemory::make_plan(const WatchedStep& step,
                                                  std::size_t most) {
   std::vector<Lifetime> buffers = step.buffers;
   for (Lifetime& buffer : buffers) {
-    // Those that outlive the step have no place: they may be there already when it runs again.
+    // Buffers that outlive the step have no place: they may still be alive when it runs again.
     const bool stays = buffer.given == Lifetime::kNever;
     buffer.bytes = stays ? 0 : round_up(buffer.bytes);
     buffer.varies = buffer.varies && !stays;

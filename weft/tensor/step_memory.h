@@ -1,13 +1,13 @@
-// What a step's buffers were when it last ran, and where they shall lie when it runs again.
+// Buffers of a step as it last ran, and their places for the next run.
 //
-// Steps of one kind take and give back alike, but for sizes that depend on the data. So the first
-// run is watched, and from then on every buffer has a place that was planned with the knowledge of
-// what comes after it. A buffer whose size varies has none: room for all that it may need would be
-// far more than what a step needs at one time. It lies where there is room when it is taken, but
-// not where something with a place comes while it is there. A place is advice: where it is not
-// free, the pool finds another one. The step is watched and planned again when it ran two, four,
-// eight times and so on, and after one that had a buffer of a new size. Where the step was watched
-// in another pool before, already its first run here has places.
+// Steps of one kind allocate and release alike, except for sizes that depend on data. The first run
+// is watched; later runs give every buffer a place that was planned with its successors known. A
+// buffer whose size varies has no fixed place, because reserving its largest size would take far
+// more than a step needs. It lies wherever there is room when it is allocated, but not where a
+// placed buffer comes during its life.
+// A place is advice: if it is not free, the pool finds another. Steps number 1, 2, 4, 8 and so on
+// are watched again, and each step after one with a buffer of a new size. If another pool watched
+// the step before, its first run here already has places.
 #pragma once
 
 #include <cstddef>
@@ -23,52 +23,50 @@
 
 namespace weft::tensor {
 
-// Where a buffer shall lie: at an offset in the region or, where its size varies, as low as it goes
-// beside what is kept for others.
+// Place of a buffer: an offset in the region or, if its size varies, the lowest room beside `kept`.
 struct Place {
   std::optional<std::size_t> offset;
-  std::span<const Extent> kept{};  // by offset
+  std::span<const Extent> kept{};  // places of other buffers, by offset
   std::int32_t age = 0;            // see kAges
 };
 
-// A step's buffers. Keys: see StepMemory::next_node.
+// Buffers of a step. Keys: see StepMemory::next_node.
 struct WatchedStep {
   std::vector<Lifetime> buffers{};
-  std::vector<std::uint64_t> keys{};  // of each
+  std::vector<std::uint64_t> keys{};  // one per buffer
 };
 
-// Those buffers of `step` vary that had another size in `other`, or none: the same step with other
-// data.
+// Marks the buffers of `step` as varying that have another size in `other`, or are missing there.
+// `other`: the same step with other data.
 void note_varying(WatchedStep& step, const WatchedStep& other);
 
 class StepMemory {
  public:
   void begin();
-  // What is taken from now on belongs to the next node. Buffers are known again by their place
-  // among those of their node: a node may take fewer where it has nothing to do.
+  // Starts the next node. A buffer is identified by its index within its node, because a node
+  // without work may allocate fewer.
   void next_node();
 
-  // The next buffer of the step; zero bytes where it is too small to be placed. Its place, if it
-  // has one.
+  // Notes the next buffer (bytes 0: too small to be placed) and returns its place; nullopt: it has
+  // none.
   std::optional<Place> take(std::size_t bytes, const Stream* user);
-  // It did not get its place, or has none.
+  // Notes that a buffer did not get its place, or has none.
   void missed() { ++missed_; }
-  // The buffer that was taken as the `number`th, with so many bytes, is given back, in the same
-  // step.
+  // Notes that buffer `number` of this step, of `bytes`, is given back.
   void give(std::int64_t number, std::size_t bytes, std::span<const Event> uses);
   std::int64_t taken() const { return number_; }
 
-  // After a step: plans the next one where this is due, around what is `occupied` by others and as
-  // far as it can below `most`; the region has `size` bytes now. The end of the highest place.
+  // Plans the next step if a plan is due, around the extents `occupied` by others and below `most`
+  // if possible. `size`: bytes of the region now. Returns the end of the highest place; nullopt: no
+  // new plan.
   std::optional<std::size_t> plan(std::span<const Extent> occupied,
                                   std::size_t size,
                                   std::size_t most);
-  // The step that just ran, where it was watched.
+  // Latest step, if it was watched.
   const WatchedStep& watched() const { return seen_; }
-  // Before its first run: as plan(), for a step that was watched elsewhere.
+  // Variant of plan() before the first run, for a step that was watched elsewhere.
   void expect(const WatchedStep& step, std::span<const Extent> occupied, std::size_t most);
-  // The end of the highest place at an offset: what varies takes memory as it comes. 0 without a
-  // plan.
+  // End of the highest fixed place; 0: no plan. Buffers that vary take memory as they come.
   std::size_t fixed_top() const { return fixed_top_; }
 
  private:
@@ -77,17 +75,17 @@ class StepMemory {
   int user_of(const Stream* user);
   void look_what_is_known(int user, const Stream* stream);
 
-  WatchedStep seen_;                      // the step that is watched
-  std::map<const Stream*, int> users_;    // by their numbers in Lifetime
-  std::vector<std::vector<Event>> uses_;  // the last ones of each, once it is given back
+  WatchedStep seen_;                      // step under watch
+  std::map<const Stream*, int> users_;    // stream numbers in Lifetime
+  std::vector<std::vector<Event>> uses_;  // last uses of each released buffer
   std::vector<std::vector<std::size_t>>
-      unknown_;  // by user: buffers given back, not known to be over
+      unknown_;  // by user: released buffers not known to be complete
   std::int32_t time_ = 0;
   bool watches_ = false;
 
   struct Planned {
     std::size_t bytes = 0;
-    bool varies = false;  // had other bytes at another time
+    bool varies = false;  // size differed in another step
     std::size_t offset = 0;
     std::vector<Extent> kept{};  // see Packing
   };
@@ -99,14 +97,14 @@ class StepMemory {
 
   std::unordered_map<std::uint64_t, Planned> plan_;  // by key
   std::size_t fixed_top_ = 0;
-  std::uint64_t key_ = 0;    // of the buffer that comes next
-  std::int64_t number_ = 0;  // of buffers in this step
+  std::uint64_t key_ = 0;    // of the next buffer
+  std::int64_t number_ = 0;  // buffers so far in this step
   std::int64_t missed_ = 0;
-  std::size_t alive_ = 0;       // bytes, now
-  std::size_t most_alive_ = 0;  // in this step
-  std::size_t most_ever_ = 0;   // in any
-  std::size_t age_ = 0;         // of kAges: that of the plan
-  bool outdated_ = false;       // the plan, by what this step showed
+  std::size_t alive_ = 0;       // bytes alive now
+  std::size_t most_alive_ = 0;  // peak of this step
+  std::size_t most_ever_ = 0;   // peak of any step
+  std::size_t age_ = 0;         // index into kAges of the plan
+  bool outdated_ = false;       // this step contradicted the plan
   std::int64_t steps_ = 0;
 };
 

@@ -31,7 +31,7 @@ void Stream::note(Stream* stream, std::uint64_t after) {
   }
 }
 
-// What work with that ticket comes after; 0 for nothing.
+// Ticket of the other stream that work with `ticket` comes after; 0: none.
 std::uint64_t Stream::known_at(const History& history, std::uint64_t ticket) {
   const auto later = std::ranges::upper_bound(history, ticket, {}, &Known::from);
   return later == history.begin() ? 0 : std::prev(later)->after;
@@ -41,7 +41,7 @@ void Stream::host_learns(std::uint64_t ticket) {
   host_knows_ = std::max(host_knows_, ticket);
   for (auto& [stream, history] : known_) {
     stream->host_knows_ = std::max(stream->host_knows_, known_at(history, host_knows_));
-    // Earlier positions of this stream are known to everybody.
+    // All streams know the earlier positions of this stream.
     const auto later = std::ranges::upper_bound(history, host_knows_, {}, &Known::from);
     if (later - history.begin() > 1) history.erase(history.begin(), std::prev(later));
   }

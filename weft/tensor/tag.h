@@ -1,22 +1,22 @@
-// What a buffer of the pool is for.
+// Purpose of a pool buffer.
 #pragma once
 
 #include <string_view>
 
 namespace weft::tensor {
 
-// Which memory a buffer may get. InOrder: as pool.h says. Exchanged: for what pipeline stages
-// exchange. Its user never waits for a stream of communication: a buffer that waits for an earlier
-// send waits for another rank, an order no schedule knows of, and two ranks that wait so for each
-// other wait for ever. It gets memory whose sends and receives are over by what the user knows,
-// else new memory. Such buffers are apart from all others.
+// Reuse rule of a buffer. InOrder: as pool.h says. Exchanged: for buffers that pipeline stages
+// exchange; their user never waits for a communication stream. A buffer that waits for an earlier
+// send waits for another rank, an order that no schedule contains; two ranks that wait for each
+// other so would deadlock. Such a buffer gets memory whose sends and receives are complete as far
+// as the user knows, else new memory. Its memory is separate from all other buffers.
 enum class Reuse { InOrder, Exchanged };
 
-// Offloaded: in host memory, so that the device has room for something else. It has a region of its
-// own and is counted apart: no total of the device's memory has it.
+// Offloaded: moved to host memory to free device memory. It has a region of its own, and no total
+// of device memory counts it.
 enum class Tag { Weights, Gradients, Optimizer, Activations, Communication, Workspace, Offloaded };
 inline constexpr int kTags = 7;
-inline constexpr int kDeviceTags = 6;  // of them, those before Offloaded
+inline constexpr int kDeviceTags = 6;  // tags before Offloaded
 std::string_view name_of(Tag tag);
 
 }  // namespace weft::tensor

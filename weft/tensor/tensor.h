@@ -1,10 +1,9 @@
-// A tensor: a shared handle on pool memory, with a shape. Rows may be strided (a block of columns).
+// Tensor: a shared handle on pool memory, with a shape. Rows may be strided (a block of columns).
 //
-// Memory is reached through data<T>(stream) by whoever is about to enqueue work that uses it. That
-// is an address of the device: the host does not follow it. Only a host-visible tensor has
-// host<T>() too, after waiting for the writers; for everything else there is tensor/transfer.h.
-// Dropping the last handle returns the memory to the pool at that moment of the issue order, even
-// though the work may still be to run.
+// data<T>(stream) gives the address to work that is about to be enqueued. It is a device address
+// that the host must not dereference. Only a host-visible tensor has host<T>(), after waiting for
+// its writers; other tensors use tensor/transfer.h. Dropping the last handle returns the memory to
+// the pool at that point of the issue order, although the work may still be in flight.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(Pool& pool, DType dtype, Shape shape, Tag tag, Reuse reuse = Reuse::InOrder);
-  // For the few numbers that the host writes or reads: operations take it as any other.
+  // For the few numbers that the host reads or writes; operations take it like any tensor.
   static Tensor host_visible(Pool& pool, DType dtype, Shape shape, Tag tag);
 
   bool defined() const { return block_ != nullptr; }
@@ -40,27 +39,28 @@ class Tensor {
   std::int64_t dim(int i) const { return shape_[i]; }
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t bytes() const { return elements() * size_of(dtype_); }
-  // Elements from the start of one row (index of dim 0) to the next.
+  // Elements from one row (index of dim 0) to the next.
   std::int64_t row_stride() const { return row_stride_; }
   bool contiguous() const;
 
-  // Views share the memory. All but columns() need a contiguous tensor unless said otherwise.
-  Tensor view(Shape shape) const;                                // the same elements, another shape
+  // Views share memory. All but columns() need a contiguous tensor, unless a comment says
+  // otherwise.
+  Tensor view(Shape shape) const;                                // same elements, other shape
   Tensor rows(std::int64_t begin, std::int64_t count) const;     // of dim 0
   Tensor columns(std::int64_t begin, std::int64_t count) const;  // of a matrix; strided
   Tensor range(std::int64_t begin, Shape shape) const;           // elements from begin on
-  // Of fp32, strided or not: bf16, each row in the first half of its row's bytes.
+  // bf16 view of an fp32 tensor, strided or not: each row lies in the first half of its fp32 row.
   Tensor front_halves() const;
 
   bool shares_block(const Tensor& other) const { return block_ == other.block_; }
-  // Whether each row begins at the byte of the block at which the other's begins.
+  // True if each row begins at the same byte of the block as the other's row.
   bool rows_begin_as(const Tensor& other) const;
 
   template <typename T>
   T* data(Stream& stream) const {
     return reinterpret_cast<T*>(on_stream(stream, DTypeOf<std::remove_const_t<T>>::value));
   }
-  // The bytes, whatever the dtype; contiguous tensors only.
+  // Bytes of any dtype; contiguous tensors only.
   std::byte* raw(Stream& stream) const;
   // Host-visible tensors only (CHECKed).
   template <typename T>

@@ -1,4 +1,4 @@
-// How values pass between the host and device memory: copies enqueued on a stream.
+// Copies between host and device memory, enqueued on a stream.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace weft::tensor {
 
-// Enqueues a copy of the host's values to a contiguous tensor of as many elements. They must stay
-// where they are until the stream has passed it.
+// Enqueues a copy of host values to a contiguous tensor with equally many elements. The values must
+// stay in place until the stream has passed the copy.
 template <typename T>
 void upload(Stream& stream, const Tensor& to, std::span<const T> from) {
   CHECK(std::ssize(from) == to.elements(), "{} values for {}", from.size(), to.shape().print());
@@ -21,11 +21,11 @@ void upload(Stream& stream, const Tensor& to, std::span<const T> from) {
   stream.upload(at, reinterpret_cast<const std::byte*>(from.data()), to.bytes());
 }
 
-// Not from a temporary, which would be gone before the copy.
+// Deleted for temporaries, which would be gone before the copy.
 template <typename T>
 void upload(Stream& stream, const Tensor& to, std::vector<T>&& from) = delete;
 
-// Enqueues a copy to the host: the values are there when the host has waited for the stream.
+// Enqueues a copy to the host; the values are valid after the host has waited for the stream.
 template <typename T>
 void download(Stream& stream, std::span<T> to, const Tensor& from) {
   CHECK(std::ssize(to) == from.elements(), "{} values of {}", to.size(), from.shape().print());
@@ -34,7 +34,7 @@ void download(Stream& stream, std::span<T> to, const Tensor& from) {
   stream.download(reinterpret_cast<std::byte*>(to.data()), at, from.bytes());
 }
 
-// The same, waited for.
+// Blocking variants.
 template <typename T>
 void write(Stream& stream, const Tensor& to, std::span<const T> from) {
   upload(stream, to, from);
@@ -52,7 +52,7 @@ std::vector<T> read(Stream& stream, const Tensor& from) {
   return values;
 }
 
-// Waited for too, with conversion where the tensor is bf16: rounded to nearest even, and exact.
+// Blocking, with conversion for bf16 tensors: writes round to nearest even, reads are exact.
 void write_floats(Stream& stream, const Tensor& to, std::span<const float> from);
 void read_floats(Stream& stream, std::span<float> to, const Tensor& from);
 std::vector<float> read_floats(Stream& stream, const Tensor& from);

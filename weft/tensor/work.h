@@ -1,4 +1,4 @@
-// What a piece of work on a stream is, for who counts and draws it.
+// Kind and size of a piece of work on a stream, for counting and drawing.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace weft::tensor {
 
-// What kind of work something is; `hidden_gemm` counts Gemm and Attention.
+// Kind of work; `hidden_gemm` counts Gemm and Attention.
 enum class WorkClass { Gemm, Attention, Memory, Copy, Communication };
 
-// How much a piece of work moves and who takes part in it; for the trace.
+// Bytes and rows that a piece of work moves, and its members; for the trace.
 struct WorkSize {
-  std::int64_t bytes = 0;          // sent to other ranks
-  std::int64_t rows = 0;           // sent to other ranks, or put through the experts
-  std::span<const int> members{};  // communication: the world ranks that take part, this one
-                                   // included; outlives the stream's work
+  std::int64_t bytes = 0;  // sent to other ranks
+  std::int64_t rows = 0;   // sent to other ranks, or computed by the experts
+  // communication: world ranks that take part, including this one; outlives the stream's work
+  std::span<const int> members{};
 };
 
 }  // namespace weft::tensor

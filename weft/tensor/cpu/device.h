@@ -1,4 +1,4 @@
-// The CPU as a device: memory of the process, streams served by threads.
+// CPU device: memory of the process, streams served by threads.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weft::tensor::cpu {
 
 class CpuDevice : public Device {
  public:
-  // `threads` compute threads for each stream that computes.
+  // `threads`: compute threads for each compute stream.
   CpuDevice(const kernels::Operations& operations, int threads);
 
   std::string_view name() const override { return "cpu"; }
@@ -24,22 +24,22 @@ class CpuDevice : public Device {
   std::byte* take(Memory memory, std::size_t bytes) override;
   void give_back(Memory memory, std::byte* data, std::size_t bytes) override;
   std::unique_ptr<Region> make_region(Memory memory) override;
-  // For a stream of this device.
+  // Transfers for one stream of this device.
   virtual std::unique_ptr<Transfers> make_transfers();
 
-  // The bytes of `memory` as the cores reach them: all that touches device memory goes through
-  // here. The same address, but for a device that keeps its memory out of the host's sight.
+  // Address at which the cores reach device memory; all code that touches device memory calls this.
+  // Identity, except on a device that hides its memory from the host.
   template <typename T>
   T* reach(T* memory) const {
     const auto place = reinterpret_cast<std::uintptr_t>(memory) - window_.begin;
     return place < window_.bytes ? reinterpret_cast<T*>(window_.mapped + place) : memory;
   }
 
-  // Whether the host's own code reaches device memory at its address.
+  // True if host code cannot reach device memory at its address.
   bool hides_memory() const { return window_.bytes > 0; }
 
  protected:
-  // Addresses [begin, begin + bytes) are given out, and lie at `mapped`.
+  // Addresses [begin, begin + bytes) are handed out; their memory is mapped at `mapped`.
   struct Window {
     std::uintptr_t begin = 0, bytes = 0, mapped = 0;
   };

@@ -12,8 +12,8 @@ namespace weft::tensor::cpu {
 namespace {
 
 constexpr std::size_t kDryGranule = 2u << 20;
-// The counts that the host reads travel in messages below this size; whatever is longer is only
-// counted. Counts that would not fit arrive damaged, and end the run.
+// Counts that the host reads travel in messages below this size; longer messages are only counted.
+// Counts that would not fit arrive damaged and end the run.
 constexpr std::int64_t kLongestMessage = 64 << 10;
 
 class DryTransfers final : public Transfers {
@@ -49,7 +49,7 @@ std::unique_ptr<Stream> DryDevice::make_stream(std::string name, StreamRole) {
   return CpuDevice::make_stream(std::move(name), StreamRole::Alone);
 }
 
-// Pages that nobody writes take no memory.
+// Untouched pages take no memory.
 std::byte* DryDevice::take(Memory memory, std::size_t bytes) {
   if (memory == Memory::HostVisible) return CpuDevice::take(memory, bytes);
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

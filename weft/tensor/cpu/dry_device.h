@@ -1,6 +1,6 @@
-// A CPU that only counts: memory of any size that is never filled, streams whose work is over when
-// it is enqueued, and messages of which only short ones arrive. With operations that do nothing
-// (kernels/cpu/dry_operations.h) a step takes and gives back what it would on a real device.
+// CPU device that only counts. Memory may have any size and is never filled, work is complete when
+// it is enqueued, and only short messages arrive. With dry operations
+// (kernels/cpu/dry_operations.h) a step allocates and releases what it would on a real device.
 #pragma once
 
 #include "weft/tensor/cpu/device.h"

@@ -9,7 +9,7 @@
 namespace weft::tensor::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 512;  // elements summed at a time, in the first-level cache
+constexpr std::int64_t kBlock = 512;  // elements per block, in the first-level cache
 
 struct Add {
   template <typename T>
@@ -29,8 +29,8 @@ struct Largest {
   }
 };
 
-// The whole block is read before any of it is written, so that `out` may be a source. Sums of T are
-// made as Wide.
+// Reads a whole block before writing any of it, so that `out` may be a source. Sums of T are
+// computed as Wide.
 template <typename T, typename Wide = T, typename Combine>
 void reduce_typed(Combine combine,
                   std::byte* out_bytes,

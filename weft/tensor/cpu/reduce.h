@@ -1,4 +1,5 @@
-// Sums and maxima of several members' elements, in member order whatever the size or the machine.
+// Sums and maxima of several members' elements, always in member order, whatever the size or the
+// machine.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace weft::tensor::cpu {
 
-// Transfers::reduce on memory that this process reaches.
+// Transfers::reduce on memory that this process can address.
 void reduce_in_order(DType dtype,
                      Reduce reduce,
                      std::byte* out,

@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t kGranule = 2u << 20;  // a huge page
 
-// Of addresses, not of memory. ThreadSanitizer leaves a process few of them.
+// Reserved addresses, not memory. ThreadSanitizer leaves a process few addresses.
 #ifdef __SANITIZE_THREAD__
 constexpr std::size_t kReservation = std::size_t{256} << 20;
 #else
 constexpr std::size_t kReservation = std::size_t{4} << 30;
 #endif
 
-// How far ahead addresses are reserved: not at all where the process has few of them (ulimit -v).
+// Addresses to reserve ahead: none if the process is limited (ulimit -v).
 std::size_t reservation() {
   rlimit limit{};
   const bool limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -1,4 +1,4 @@
-// Memory of the process that grows in place: addresses are reserved far ahead of what is used.
+// Process memory that grows in place: addresses are reserved far ahead of use.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class CpuRegion final : public Region {
   void reserve(std::size_t bytes);
 
   std::vector<std::span<std::byte>> reserved_;
-  std::size_t used_ = 0;  // of the last one
+  std::size_t used_ = 0;  // bytes used of the last reservation
 };
 
 }  // namespace weft::tensor::cpu

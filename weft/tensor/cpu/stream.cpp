@@ -14,7 +14,7 @@
 namespace weft::tensor::cpu {
 namespace {
 
-// The error being handled, named for the work that failed.
+// Current exception, with the name of the failed work.
 std::exception_ptr with_label(std::string_view label, std::string_view name) {
   try {
     base::throw_at(label.empty() ? std::string(name) : base::text("{} ({})", label, name),
@@ -28,19 +28,19 @@ bool is_prompt(StreamRole role) {
   return role == StreamRole::Communication || role == StreamRole::Copy;
 }
 
-// Smaller pieces are not worth another thread.
+// Smaller parts are not worth another thread.
 constexpr std::int64_t kLeastPart = 256 << 10;
 
-// From here on a cache would not hold what is copied until it is read.
+// From this size on, caches would evict the copied data before it is read.
 constexpr std::int64_t kMuch = 64 << 20;
 
-// One piece for each thread.
+// Copies with one part for each thread.
 void copy_in_parts(Workers& workers, Transfers& transfers, const std::vector<Download>& all) {
   std::int64_t total = 0;
   for (const Download& one : all) total += one.bytes;
   const auto copy = total < kMuch ? &Transfers::copy : &Transfers::copy_away;
   const std::int64_t part = std::max(kLeastPart, total / workers.threads() + 1);
-  // A part is a range of the bytes of all copies, one behind the other.
+  // A part is a byte range of all copies laid end to end.
   workers.parallel((total + part - 1) / part, [&](std::int64_t i) {
     std::int64_t begin = i * part, left = std::min(part, total - begin);
     for (const Download& one : all) {
@@ -83,7 +83,7 @@ CpuStream::CpuStream(CpuDevice& device, std::string name, int threads, StreamRol
                                  if (is_prompt(role)) base::wake_promptly();
                                  if (role == StreamRole::ComputeOnOwnCores) base::give_way();
                                  try {
-                                   workers_.emplace(threads);  // their threads are like this one
+                                   workers_.emplace(threads);  // their threads run like this one
                                  } catch (...) {
                                    return promise.set_exception(std::current_exception());
                                  }
@@ -125,7 +125,7 @@ void CpuStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wor
         .awaited = std::exchange(awaited_, {})});
 }
 
-// Either end may be memory of the host.
+// Either end may be host memory.
 void CpuStream::upload(std::byte* to, const std::byte* from, std::int64_t bytes) {
   enqueue("upload", WorkClass::Copy, [=, this](Workers& workers) {
     copy_in_parts(workers, *transfers_, {{.to = to, .from = from, .bytes = bytes}});
@@ -139,8 +139,8 @@ void CpuStream::download_all(std::vector<Download> all) {
 }
 
 Event CpuStream::record() {
-  // Waits belong to the next work; where there is none yet, an empty one carries them. So does what
-  // is over already: who follows this stream learns the same, however fast others were.
+  // Waits belong to the next work; without one, an empty item carries them. Waits for complete
+  // events count too: a stream that follows this one must learn the same, however fast others were.
   if (waited_) push({.label = label_, .name = "wait", .awaited = std::exchange(awaited_, {})});
   return {this, next_ticket_ - 1};
 }
@@ -189,7 +189,8 @@ void CpuStream::on_failure(std::function<void(const std::exception_ptr&)> tell) 
 }
 
 void CpuStream::set_label(std::string_view label) {
-  // Kept for the stream's life: errors and spans refer to it after the caller's text is gone.
+  // Kept for the stream's life: errors and spans refer to the label after the caller's text is
+  // gone.
   label_ = *labels_.emplace(label).first;
 }
 
@@ -244,7 +245,7 @@ void CpuStream::serve() {
   }
 }
 
-// One more piece of work is over; those who waited for it.
+// Marks one more piece of work as complete; returns the bells of its waiters.
 std::vector<std::shared_ptr<base::Bell>> CpuStream::complete() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = completed_.load(std::memory_order_relaxed) + 1;

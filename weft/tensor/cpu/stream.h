@@ -1,5 +1,5 @@
-// A stream of the CPU: a queue of tasks served by a thread of its own, which shares parallel loops
-// with its workers. Alone, it has no thread: work runs inside enqueue.
+// CPU stream: a queue of tasks served by a thread of its own, which shares parallel loops with its
+// workers. An Alone stream has no thread: work runs inside enqueue.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ using Task = std::function<void(Workers&)>;
 
 class CpuStream final : public Stream {
  public:
-  // Compute: a thread of its own. Communication: one that mostly waits, and whose sleeps end on
-  // time. Copy: the same, with workers. ComputeOnOwnCores: one that runs only while no other wants
-  // its core. Its workers are like it.
+  // Threads by role. Compute: a thread of its own. Communication: a thread that mostly waits and
+  // wakes on time. Copy: as Communication, with workers. ComputeOnOwnCores: a thread that runs only
+  // while no other thread wants its core. Workers run like their stream's thread.
   CpuStream(CpuDevice& device, std::string name, int threads, StreamRole role);
   ~CpuStream() override;
 
@@ -61,17 +61,17 @@ class CpuStream final : public Stream {
     std::string_view label;
     std::string_view name;
     WorkClass kind = WorkClass::Memory;
-    Task task = {};  // what to do: one of the two, or neither, where it only waits
+    Task task = {};  // one of the two; neither: the item only waits
     HostWork host_work = {};
     WorkSize size = {};
-    std::vector<Event> awaited = {};  // what must be over first
+    std::vector<Event> awaited = {};  // events that must be complete first
   };
 
-  // Who waits for what; nobody is woken for less. A thread that goes first and is interrupted by
-  // one that has nothing to do yet may not get its core back before one that gives way.
+  // A waiter and the ticket it waits for; no waiter is woken earlier. A high-priority thread that
+  // is woken too early may interrupt a low-priority one, which then loses its core.
   struct Sleeper {
     std::uint64_t ticket = 0;
-    std::shared_ptr<base::Bell> bell;  // may ring when its owner has gone on and ended
+    std::shared_ptr<base::Bell> bell;  // may ring after its owner has gone on and ended
   };
 
   void push(Item item);
@@ -84,21 +84,21 @@ class CpuStream final : public Stream {
   const std::unique_ptr<Transfers> transfers_;
   FaultWord fault_;
   const std::string name_;
-  std::function<void(const std::exception_ptr&)> tell_;  // of the first error; set while idle
-  std::optional<Workers> workers_;                       // of the serving thread
-  std::string_view label_;                               // host thread only, like the next three
+  std::function<void(const std::exception_ptr&)> tell_;  // told of the first error; set while idle
+  std::optional<Workers> workers_;                       // workers of the serving thread
+  std::string_view label_;  // this and the next three: host thread only
   std::unordered_set<std::string> labels_;
   std::uint64_t next_ticket_ = 1;
-  std::vector<Event> awaited_;  // waits for the next work
-  bool waited_ = false;         // since the last work, also for what was over
+  std::vector<Event> awaited_;  // awaited by the next work
+  bool waited_ = false;         // since the last work, also for complete events
   mutable std::mutex mutex_;
-  base::Bell pushed_;  // work was enqueued
-  // What the serving thread waits for elsewhere is over; what the host waits for here is.
+  base::Bell pushed_;  // rings when work was enqueued
+  // Bells of the serving thread, waiting for other streams, and of the host, waiting for this one.
   const std::shared_ptr<base::Bell> waking_ = std::make_shared<base::Bell>();
   const std::shared_ptr<base::Bell> host_waking_ = std::make_shared<base::Bell>();
   std::vector<Sleeper> sleepers_;
   std::deque<Item> queue_;
-  std::atomic<std::uint64_t> completed_{0};  // the last ticket that is over
+  std::atomic<std::uint64_t> completed_{0};  // last ticket that is complete
   std::exception_ptr error_;
   bool stopping_ = false;
   std::atomic<bool> recording_{false};
@@ -106,7 +106,7 @@ class CpuStream final : public Stream {
   std::thread thread_;
 };
 
-// The one place where a stream is taken for one of the CPU; CHECKs that it is.
+// Casts a stream to a CPU stream; CHECKs that it is one.
 CpuStream& cpu_stream(Stream& stream);
 
 }  // namespace weft::tensor::cpu

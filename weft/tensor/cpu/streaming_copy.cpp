@@ -13,7 +13,7 @@ namespace weft::tensor::cpu {
 
 namespace {
 
-constexpr std::size_t kLine = 64;  // written whole, or memory is read after all
+constexpr std::size_t kLine = 64;  // written whole, otherwise memory is read first
 
 void stream_line(std::byte* to, const std::byte* from) {
   for (std::size_t at = 0; at < kLine; at += sizeof(__m128i)) {
@@ -31,7 +31,7 @@ void streaming_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, head);
   for (std::size_t at = head; at < end; at += kLine) stream_line(to + at, from + at);
   std::memcpy(to + end, from + end, bytes - end);
-  _mm_sfence();  // who is told of the end sees all of it
+  _mm_sfence();  // readers that see the end see all of it
 }
 
 #else

@@ -1,13 +1,13 @@
-// A copy that leaves nothing of what it wrote in the caches: for much memory that nobody reads
-// soon. A plain copy reads what it is about to write over first, a third of what then goes to and
-// from memory; libraries leave that out only in copies larger than the caches.
+// Non-temporal copy, for large memory that is not read again soon: leaves none of what it writes in
+// the caches. A plain copy first reads the destination, a third of its memory traffic. Libraries
+// avoid that read only for copies larger than the caches.
 #pragma once
 
 #include <cstddef>
 
 namespace weft::tensor::cpu {
 
-// The two do not overlap.
+// Source and destination do not overlap.
 void streaming_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace weft::tensor::cpu

@@ -39,7 +39,7 @@ void CpuTransfers::reduce(DType dtype,
   reduce_in_order(dtype, reduce, device_.reach(out), reached, elements);
 }
 
-// Where memory is hidden a piece of the device's; else plain memory, which costs less to get.
+// A piece of device memory if the device hides it, else plain memory, which is cheaper to get.
 std::shared_ptr<std::byte> CpuTransfers::scratch(std::int64_t bytes) {
   if (!device_.hides_memory()) return host_scratch(bytes);
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(1, bytes));

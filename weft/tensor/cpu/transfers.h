@@ -1,4 +1,4 @@
-// Transfers by the cores.
+// Transfers done by the CPU's cores.
 #pragma once
 
 #include "weft/tensor/cpu/device.h"

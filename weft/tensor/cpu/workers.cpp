@@ -10,9 +10,9 @@
 namespace weft::tensor::cpu {
 namespace {
 
-// Waking a thread takes tens of microseconds, as long as many an operation; a step has hundreds of
-// them, one after another. So who waits looks again and again for a short while: first keeping its
-// core, then offering it to others, then it sleeps.
+// Waking a thread takes tens of microseconds, as long as many an operation; a step has hundreds in
+// sequence. A waiting thread therefore polls for a short while: first keeping its core, then
+// yielding it, then it sleeps.
 constexpr std::chrono::microseconds kKeepsItsCore{20}, kLooks{400};
 
 void pause() {
@@ -23,7 +23,7 @@ void pause() {
 #endif
 }
 
-// True as soon as `over` is; false where it is not for a while.
+// Polls `over`; false if it stays false for a while.
 template <typename Over>
 bool look(const Over& over) {
   const auto start = std::chrono::steady_clock::now();
@@ -73,7 +73,7 @@ void Workers::parallel(std::int64_t tasks, const std::function<void(std::int64_t
   busy_ = static_cast<int>(helpers_.size());
   ++round_;
   if (sleeping_helpers_ > 0) {
-    // Who counted itself as sleeping sleeps by the time the mutex is free.
+    // A thread that counted itself as sleeping does sleep once the mutex is free.
     { const std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
@@ -105,7 +105,7 @@ void Workers::serve() {
   while (true) {
     await_round(seen);
     if (stopping_) return;
-    ++seen;  // the caller begins no round before all are through with the last
+    ++seen;  // the caller starts no round before all helpers have finished the last
     take_tasks();
     if (--busy_ == 0 && caller_sleeps_) {
       { const std::lock_guard lock(mutex_); }

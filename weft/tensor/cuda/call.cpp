@@ -6,7 +6,7 @@
 namespace weft::tensor::cuda {
 namespace {
 
-// Whether earlier work failed on the card: every call says so from then on, whatever it asks for.
+// True for an error of earlier GPU work: every later call returns it, whatever the call does.
 bool is_of_earlier_work(cudaError_t error) {
   switch (error) {
     case cudaErrorIllegalAddress:

@@ -1,4 +1,4 @@
-// Calls of the CUDA runtime: every one is checked, and a failure names it.
+// Checked calls of the CUDA runtime; an error names the call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace weft::tensor::cuda {
 
-// SystemError: "cudaMalloc: out of memory".
+// Throws SystemError: "cudaMalloc: out of memory".
 [[noreturn]] void throw_cuda(std::string_view call, cudaError_t error);
 
 inline void check(std::string_view call, cudaError_t error) {

@@ -12,17 +12,16 @@ namespace {
 
 using base::text;
 
-// Streams that share a connection run one after the other. Read at the first CUDA call of the
-// process.
+// Streams that share a connection run one after the other. The variable is read at the process's
+// first CUDA call.
 void ask_for_connections() { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
-constexpr int kLeastCapability = 80;  // of the architectures that kernels can be built for
+constexpr int kLeastCapability = 80;  // lowest architecture that kernels can be built for
 
-// 12040 is "12.4".
+// 12040 gives "12.4".
 std::string version_text(int version) { return text("{}.{}", version / 1000, version % 1000 / 10); }
 
-// The first release of the driver that runs programs of this version of CUDA, also those of its
-// later minor versions.
+// First driver release that runs programs of this CUDA version and its later minor versions.
 std::string driver_release(int runtime_version) {
   const int major = runtime_version / 1000;
   if (major == 12) return "release 525 or later";
@@ -47,7 +46,7 @@ std::string why_no_driver(int runtime) {
       driver_release(runtime));
 }
 
-// What cudaGetDeviceCount says, and the way out.
+// Message for an error of cudaGetDeviceCount, with the fix.
 std::string why_no_card(cudaError_t error) {
   int driver = 0, runtime = 0;
   cudaDriverGetVersion(&driver);
@@ -78,7 +77,7 @@ std::string why_no_card(cudaError_t error) {
               version_text(runtime));
 }
 
-// What CMake calls it. Hopper's own instructions need the letter.
+// CMake's name of an architecture. Hopper's own instructions need the letter.
 std::string architecture_of(int capability) {
   return text("{}{}", capability, capability == 90 ? "a" : "");
 }
@@ -115,7 +114,7 @@ int count_cards() {
   cudaError_t error = cudaGetDeviceCount(&cards);
   if (error == cudaSuccess && cards == 0) error = cudaErrorNoDevice;
   if (error == cudaSuccess) return cards;
-  cudaGetLastError();  // it is told here
+  cudaGetLastError();  // reported here
   throw base::SystemError(why_no_card(error));
 }
 
@@ -124,7 +123,7 @@ int card_of(int local_rank) { return local_rank % count_cards(); }
 void check_kernels(int ordinal) {
   const cudaError_t error = find_reduce_image();
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // it is told here
+  cudaGetLastError();  // reported here
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     throw base::SystemError(why_no_image(ordinal));
   }

@@ -1,23 +1,24 @@
-// Whether this process can use a card: the driver, the cards that it shows, and the kernels that
-// this build has for them. Every error says what to do.
+// Checks of a GPU for this process: the driver, the visible GPUs, and the kernels that this build
+// has for them. Every error names the fix.
 #pragma once
 
 #include <string_view>
 
 namespace weft::tensor::cuda {
 
-// At least 1; the first CUDA call of a process, as it settles how many streams can run at a time.
-// SystemError where the driver is missing or too old, or shows no card.
+// Number of visible GPUs, at least 1. Must be the first CUDA call of a process, because it sets how
+// many streams can run concurrently. Throws SystemError if the driver is missing or too old, or
+// shows no GPU.
 int count_cards();
 
-// The card of a rank: its number on the machine, modulo how many cards the process sees.
+// GPU of a rank: its local rank modulo the number of visible GPUs.
 int card_of(int local_rank);
 
-// That the current card, which has this number, has kernels in this build and can be used now;
-// else SystemError.
+// Throws SystemError unless this build has kernels for the current GPU, number `ordinal`, and the
+// GPU can be used now.
 void check_kernels(int ordinal);
 
-// The architectures that this build has kernels for: "90a", "80 90a".
+// Architectures with kernels in this build: "90a", "80 90a".
 std::string_view built_for();
 
 }  // namespace weft::tensor::cuda

@@ -5,13 +5,13 @@ namespace piece_kernels {
 namespace {
 
 constexpr int kThreads = 512;
-constexpr int kAhead = 8;                  // loads of a thread before it stores
-constexpr std::int64_t kChunk = 64 << 10;  // bytes that a block copies at a time
-constexpr std::int64_t kMostBlocks = 132;  // one for each multiprocessor of an H200
+constexpr int kAhead = 8;                  // loads in flight per thread before it stores
+constexpr std::int64_t kChunk = 64 << 10;  // bytes per block
+constexpr std::int64_t kMostBlocks = 132;  // one per multiprocessor of an H200
 
 std::int64_t chunks_of(std::int64_t bytes) { return (bytes + kChunk - 1) / kChunk; }
 
-// Where the chunks of each piece begin, among those of all; behind the last, how many there are.
+// Index of each piece's first chunk; the last entry is the total number of chunks.
 struct Chunks {
   int first[kMostPieces + 1];
 };
@@ -37,7 +37,7 @@ __device__ void copy_as(std::byte* to, const std::byte* from, std::int64_t bytes
 __global__ void __launch_bounds__(kThreads)
     copy_pieces(const __grid_constant__ Pieces pieces, const __grid_constant__ Chunks chunks) {
   for (int chunk = blockIdx.x; chunk < chunks.first[pieces.count]; chunk += gridDim.x) {
-    int low = 0, high = pieces.count;  // the last piece that does not begin behind the chunk
+    int low = 0, high = pieces.count;  // the last piece that begins at or before the chunk
     while (high - low > 1) {
       const int middle = (low + high) / 2;
       (chunks.first[middle] <= chunk ? low : high) = middle;

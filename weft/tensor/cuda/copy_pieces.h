@@ -1,5 +1,5 @@
-// Many copies inside the card's memory by one launch. A header that kernels are compiled with: it
-// includes nothing of the host's.
+// Batched copies within GPU memory, one launch. nvcc compiles this header: it includes no host
+// code.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace weft::tensor::cuda {
 
-inline constexpr int kMostPieces = 128;  // of one launch: what its arguments have room for
+inline constexpr int kMostPieces = 128;  // per launch: limit of the kernel's arguments
 
 struct Pieces {
   std::byte* to[kMostPieces];
@@ -18,7 +18,7 @@ struct Pieces {
   int count;
 };
 
-// None overlaps another or itself.
+// Pieces do not overlap each other or themselves.
 cudaError_t launch_copy_pieces(cudaStream_t stream, const Pieces& pieces);
 
 }  // namespace weft::tensor::cuda

@@ -11,12 +11,12 @@
 namespace weft::tensor::cuda {
 namespace {
 
-// Taken from the card at a time, where memory cannot grow in place.
+// Bytes taken from the GPU at a time, if memory cannot grow in place.
 constexpr std::size_t kVisiblePiece = 1u << 20, kDevicePiece = 32u << 20;
 
-// Keeps the calling thread, and those that it starts, on the cores nearest to the card; memory that
-// they pin then lies there too. Where the system does not tell, or the thread may use none of
-// those cores, nothing changes.
+// Keeps the calling thread, and threads it starts, on the cores nearest to the GPU, so that memory
+// they pin lies there too. Without NUMA information, or if the thread may use none of those cores,
+// nothing changes.
 void stay_near(int ordinal) {
   int node = -1;
   if (cudaDeviceGetAttribute(&node, cudaDevAttrHostNumaId, ordinal) != cudaSuccess) {
@@ -33,7 +33,7 @@ CudaDevice::CudaDevice(const kernels::Operations& operations,
                        Deterministic deterministic)
     : Device(operations), ordinal_(card_of(local_rank)), deterministic_(deterministic) {
   use();
-  // Ranks that share a card have more threads than there are cores: who waits gives way.
+  // Ranks that share a GPU have more threads than there are cores: waiting threads yield.
   check("cudaSetDeviceFlags", cudaSetDeviceFlags(cudaDeviceScheduleYield));
   check_kernels(ordinal_);
   stay_near(ordinal_);
@@ -70,7 +70,7 @@ std::unique_ptr<Region> CudaDevice::make_region(Memory memory) {
 
 void CudaDevice::throw_no_memory(std::size_t bytes) const {
   std::size_t free = 0, total = 0;
-  cudaGetLastError();  // it is told here
+  cudaGetLastError();  // reported here
   check("cudaMemGetInfo", cudaMemGetInfo(&free, &total));
   throw base::SystemError(base::text("GPU {} has no {} left: {} of {} are free",
                                      ordinal_,

@@ -1,4 +1,4 @@
-// A GPU as a device: its memory, pinned host memory, and CUDA streams.
+// GPU device: its memory, pinned host memory, and CUDA streams.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace weft::tensor::cuda {
 
 class CudaDevice final : public Device {
  public:
-  // The card whose number is `local_rank` modulo how many there are. SystemError where there is
-  // none, or it has no kernels in this build.
+  // Uses GPU `local_rank` modulo the number of GPUs. Throws SystemError if there is no GPU, or if
+  // this build has no kernels for it.
   CudaDevice(const kernels::Operations& operations, int local_rank, Deterministic deterministic);
 
   std::string_view name() const override { return "cuda"; }
@@ -25,9 +25,9 @@ class CudaDevice final : public Device {
 
   int ordinal() const { return ordinal_; }
   Deterministic deterministic() const { return deterministic_; }
-  // Calls of the calling thread are for this card from now on.
+  // Makes this GPU current for the calling thread.
   void use() const { check("cudaSetDevice", cudaSetDevice(ordinal_)); }
-  // SystemError: so much more is not there, and how much is.
+  // Throws SystemError with `bytes` and the free memory.
   [[noreturn]] void throw_no_memory(std::size_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// CUDA events for reuse: making one costs more than recording it.
+// Pool of CUDA events: creating one costs more than recording it.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,8 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  // Null where the card gives none: after an error it does nothing more, and who waits is told.
+  // nullptr: the GPU gives none. This happens after an error only; the GPU runs no more work then,
+  // and the waiting thread is told.
   cudaEvent_t take() {
     if (free_.empty()) make_more();
     if (free_.empty()) return nullptr;
@@ -26,13 +27,13 @@ class Events {
     free_.pop_back();
     return event;
   }
-  // One that nobody asks about any more. A stream that was told to wait for it goes on waiting for
-  // what it stood for then.
+  // Returns an event without open queries. Streams that were told to wait for it still wait for the
+  // old position.
   void give(cudaEvent_t event) { free_.push_back(event); }
 
  private:
-  // As many as there are, and a few to begin with: how many are under way at once depends on
-  // timing, and a step shall not make events because it had one more than those before.
+  // Doubles the events (kFirst at first). The number in flight depends on timing; a step must not
+  // create events because it has one more in flight than earlier steps.
   void make_more() {
     const unsigned flags = use_ == EventUse::Order ? cudaEventDisableTiming : cudaEventDefault;
     const std::size_t more = all_.empty() ? kFirst : all_.size();

@@ -8,8 +8,8 @@
 namespace weft::tensor::cuda {
 namespace {
 
-// Longer than a layer takes: the host waits so long for the counts of the next one, and a thread
-// that sleeps is woken some 80 us late, while the card waits for what it would issue.
+// Longer than a layer takes: the host waits that long for the counts of the next layer. A sleeping
+// thread wakes some 80 us late, while the GPU waits for its next work.
 constexpr std::chrono::milliseconds kAwake{20};
 
 }  // namespace
@@ -57,7 +57,7 @@ void Issuer::await_issued(std::uint64_t ticket) const {
 }
 
 void Issuer::serve() {
-  cudaSetDevice(device_.ordinal());  // an error of the card is told where the host waits
+  cudaSetDevice(device_.ordinal());  // a GPU error is thrown where the host waits
   while (true) {
     stay_awake_for([&] { return has_work_.load(); });
     std::unique_lock lock(mutex_);

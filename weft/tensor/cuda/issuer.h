@@ -1,9 +1,9 @@
-// Hands the work of one stream to the card, in order.
+// Hands the work of one stream to the GPU, in order.
 //
-// Work that can be handed over at once is, by the thread that enqueues it. What must wait for
-// something on the host first (work of the host itself, a position that another stream has not
-// handed over yet) and all that follows it is handed over by a thread of the stream, so that
-// whoever enqueues never blocks, and the card never holds a wait that only the host could end.
+// Work that is ready is issued by the enqueuing thread. Some work must first wait on the host: for
+// host work, or for a position that another stream has not issued yet. A thread of the stream
+// issues such work and all that follows it. The enqueuing thread therefore never blocks, and the
+// GPU never holds a wait that only the host could end.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,19 @@ namespace weft::tensor::cuda {
 class Issuer {
  public:
   explicit Issuer(const CudaDevice& device) : device_(device) {}
-  // Ends what was enqueued first.
+  // Finishes queued work first.
   ~Issuer() { stop(); }
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
-  // Runs `task` after all before it: now where nothing is ahead of it, else on the stream's thread.
-  // `ticket` is issued when it returns. `task` does not throw. One thread calls these three.
+  // Runs `task` after all tasks before it: at once if the queue is empty, else on the stream's
+  // thread. `ticket` counts as issued when `task` returns. `task` does not throw. One thread calls
+  // the next three functions.
   template <typename Task>
   void run(std::uint64_t ticket, const Task& task) {
     run(ticket, task, [&] { return task; });
   }
-  // As run; what the stream's thread runs is made by `later()`, and only where it is to.
+  // Variant of run: `later()` makes the queued task, and is called only if one is needed.
   template <typename Task, typename Later>
   void run(std::uint64_t ticket, const Task& task, const Later& later) {
     if (!is_idle()) return push(ticket, later());
@@ -42,11 +43,12 @@ class Issuer {
   // Runs `task`, which may block, on the stream's thread.
   void push(std::uint64_t ticket, std::function<void()> task);
 
-  // What the work of this ticket does has been handed to the card, or done. Any thread may ask.
+  // True if the work of this ticket has been issued to the GPU, or is done. Any thread may call
+  // these.
   bool has_issued(std::uint64_t ticket) const { return issued_.load() >= ticket; }
   void await_issued(std::uint64_t ticket) const;
 
-  // Ends the thread when it has done what was pushed.
+  // Ends the thread after the queued tasks.
   void stop();
 
  private:
@@ -55,25 +57,25 @@ class Issuer {
     std::function<void()> task;
   };
 
-  // Waits until it is so, for a moment and without sleeping, where cores are left for that: a
-  // thread that sleeps is woken late, and meanwhile the card has nothing to do.
+  // Spins for a moment until `is_so`, if spare cores allow it. A sleeping thread wakes late, and
+  // the GPU idles meanwhile.
   template <typename IsSo>
   static void stay_awake_for(const IsSo& is_so);
   bool is_idle();
   void issue(std::uint64_t ticket);
   void serve();
 
-  static std::atomic<int> threads_;  // of all issuers
+  static std::atomic<int> threads_;  // threads of all issuers
 
   const CudaDevice& device_;
   std::atomic<std::uint64_t> issued_ = 0;
-  std::atomic<bool> has_work_ = false;  // pushed, or told to stop; may be read without the mutex
-  std::mutex mutex_;                    // of the next three
+  std::atomic<bool> has_work_ = false;  // queued work or a stop; readable without the mutex
+  std::mutex mutex_;                    // guards the next three
   std::deque<Item> queue_;
-  bool busy_ = false;  // the thread has a task
+  bool busy_ = false;  // the thread runs a task
   bool stopping_ = false;
   std::condition_variable pushed_;
-  std::thread thread_;  // made at the first push
+  std::thread thread_;  // started at the first push
 };
 
 }  // namespace weft::tensor::cuda

@@ -1,5 +1,5 @@
-// What the files that nvcc compiles need of a stream, without what a stream is made of: threads,
-// maps and functions of the standard library, which nvcc reads for the host and again for the card.
+// Interface of a stream for files that nvcc compiles. It includes no threads, maps or functions of
+// the standard library, which nvcc would parse twice: for the host and for the GPU.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,22 +18,22 @@ struct FaultWord;
 
 namespace weft::tensor::cuda {
 
-// Where a kernel says what is wrong with its data (kernels/cuda/arguments.h).
+// Fault word of a kernel's stream (kernels/cuda/arguments.h).
 struct FaultPlace {
   FaultWord* word = nullptr;
   std::uint64_t ticket = 0;
 };
 
-// What the libraries ask for on Hopper; each stream has its own, so that results do not depend on
-// what runs beside it.
+// Workspace that the libraries want on Hopper. Each stream has its own, so that results do not
+// depend on work of other streams.
 inline constexpr std::int64_t kWorkspaceBytes = 32 << 20;
 
-// One piece of work: what it hands to the CUDA stream it is given.
+// One piece of work: the call operator issues it to a CUDA stream.
 class Launch {
  public:
   virtual ~Launch() = default;
   virtual void operator()(cudaStream_t handle) const = 0;
-  // A copy, for a stream that issues it later.
+  // Copy for a stream that issues the work later.
   virtual std::unique_ptr<const Launch> kept() const = 0;
 };
 
@@ -50,7 +50,7 @@ class LaunchOf final : public Launch {
   Body body_;
 };
 
-// These are CudaStream's of a stream that must be one.
+// CudaStream's functions; CHECKs that the stream is one.
 void enqueue(Stream& stream,
              std::string_view name,
              WorkClass kind,

@@ -5,7 +5,7 @@ namespace reduce_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 1056;  // eight for each of 132 multiprocessors
+constexpr std::int64_t kMostBlocks = 1056;  // eight per multiprocessor, of 132
 
 template <typename T>
 __device__ T larger(T a, T b) {
@@ -14,7 +14,7 @@ __device__ T larger(T a, T b) {
   return a > b ? a : b;
 }
 
-// What sums of T are made as.
+// Type in which sums of T are computed.
 template <typename T>
 struct Wide {
   using Type = T;

@@ -1,5 +1,5 @@
-// Sums and maxima of several members' elements on the card. A header that kernels are compiled
-// with: it includes nothing of the host's.
+// Sums and maxima of several members' elements on the GPU. nvcc compiles this header: it includes
+// no host code.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,7 +9,7 @@
 
 namespace weft::tensor::cuda {
 
-inline constexpr int kMostSources = 64;  // of one launch
+inline constexpr int kMostSources = 64;  // per launch
 
 template <typename T>
 struct Sources {
@@ -19,8 +19,8 @@ struct Sources {
 
 enum class Combine { Sum, Max };
 
-// Element by element, in the order of the sources; T is float, __nv_bfloat16 (summed in fp32 and
-// rounded once), double or std::int64_t.
+// Combines element by element in the order of the sources. T: float, __nv_bfloat16 (summed in fp32
+// and rounded once), double or std::int64_t.
 template <typename T>
 cudaError_t launch_reduce(cudaStream_t stream,
                           T* out,
@@ -28,8 +28,8 @@ cudaError_t launch_reduce(cudaStream_t stream,
                           Combine combine,
                           std::int64_t elements);
 
-// Whether the current card has an image of these kernels, and so of all that were built with them:
-// cudaErrorNoKernelImageForDevice where it has not.
+// cudaErrorNoKernelImageForDevice if the current GPU has no image of these kernels, and so of none
+// in this build.
 cudaError_t find_reduce_image();
 
 }  // namespace weft::tensor::cuda

@@ -12,7 +12,7 @@
 namespace weft::tensor::cuda {
 namespace {
 
-// The driver's functions for this. They are asked for at run time: the driver is not linked.
+// Driver functions for mapped memory, looked up at run time: the driver is not linked.
 struct Driver {
   decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
   decltype(&cuMemAddressReserve) reserve = nullptr;
@@ -25,7 +25,7 @@ struct Driver {
   decltype(&cuGetErrorString) error_string = nullptr;
 };
 
-[[maybe_unused]] constexpr int kSince = 10020;  // the release of CUDA that has them
+[[maybe_unused]] constexpr int kSince = 10020;  // CUDA release that introduced them
 
 template <typename F>
 bool find(const char* name, F& function) {
@@ -45,7 +45,7 @@ bool find(const char* name, F& function) {
   return true;
 }
 
-// Null where the driver has not all of them.
+// nullptr: the driver lacks one of them.
 const Driver* driver() {
   static const Driver* const found = []() -> const Driver* {
     static Driver all;
@@ -67,7 +67,7 @@ CUmemAllocationProp memory_of(int ordinal) {
   return properties;
 }
 
-constexpr std::size_t kPart = 32u << 20;  // mapped at a time
+constexpr std::size_t kPart = 32u << 20;  // bytes mapped at a time
 
 class GrowingRegion final : public Region {
  public:
@@ -99,7 +99,7 @@ class GrowingRegion final : public Region {
     const CUdeviceptr at = begin_ + used_;
     const std::size_t before = used_;
     try {
-      // In parts, so that the end can go back to the card.
+      // Maps in parts, so that the end can be returned to the GPU.
       for (const std::size_t end = used_ + size; used_ < end;) {
         const std::size_t part = std::min(end - used_, std::max(kPart, granule_));
         map(begin_ + used_, part);
@@ -147,7 +147,7 @@ class GrowingRegion final : public Region {
     if (created == CUDA_ERROR_OUT_OF_MEMORY) device_.throw_no_memory(size);
     check("cuMemCreate", created);
     const CUresult mapped = driver_.map(at, size, 0, memory, 0);
-    driver_.release(memory);  // the mapping keeps it
+    driver_.release(memory);  // the mapping keeps the memory
     check("cuMemMap", mapped);
     const CUmemAccessDesc access{.location = properties.location,
                                  .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -168,7 +168,7 @@ class GrowingRegion final : public Region {
 
 std::unique_ptr<Region> make_growing_region(const CudaDevice& device) {
   device.use();
-  cudaFree(nullptr);  // the driver's own functions need the card's context
+  cudaFree(nullptr);  // driver functions need the GPU's context
   const Driver* functions = driver();
   if (functions == nullptr) return nullptr;
   const CUmemAllocationProp properties = memory_of(device.ordinal());

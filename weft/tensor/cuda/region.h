@@ -1,5 +1,5 @@
-// Memory of a GPU that grows in place: addresses for all of the card are reserved, and memory is
-// put behind them as it is needed.
+// GPU memory that grows in place: addresses for the whole GPU are reserved, and memory is mapped
+// behind them as needed.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace weft::tensor::cuda {
 
 class CudaDevice;
 
-// Null where the card or its driver cannot map memory so.
+// nullptr: the GPU or its driver cannot map memory.
 std::unique_ptr<Region> make_growing_region(const CudaDevice& device);
 
 }  // namespace weft::tensor::cuda

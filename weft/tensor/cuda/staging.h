@@ -1,5 +1,5 @@
-// Pinned memory between the card and memory of the host that is not pinned: a copy of the latter
-// would hold up the thread that enqueues it.
+// Pinned staging memory for copies between the GPU and pageable host memory. A direct copy of
+// pageable memory would block the enqueuing thread.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,12 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // A piece of at least so many bytes, in use until the stream has passed `ticket`.
+  // Piece of at least `bytes`, in use until the stream has passed `ticket`.
   std::byte* take(std::int64_t bytes, std::uint64_t ticket);
-  // As take; its first bytes are copied to `to` when the stream has passed it.
+  // As take; when the stream has passed `ticket`, its first `bytes` are copied to `to`.
   std::byte* take_for(std::byte* to, std::int64_t bytes, std::uint64_t ticket);
-  // The stream has passed `ticket`, and the host waits for it: copies what belongs to the host.
+  // Called when the stream has passed `ticket` and the host waits for it: copies downloads to host
+  // memory.
   void pass(std::uint64_t ticket);
 
  private:
@@ -34,13 +35,13 @@ class Staging {
   struct Lent {
     std::uint64_t ticket = 0;
     Piece piece;
-    std::byte* to = nullptr;  // null: an upload
+    std::byte* to = nullptr;  // nullptr: an upload
     std::int64_t bytes = 0;
   };
 
   CudaDevice& device_;
   std::multimap<std::size_t, std::byte*> free_;
-  std::deque<Lent> lent_;  // in order of tickets
+  std::deque<Lent> lent_;  // in ticket order
 };
 
 }  // namespace weft::tensor::cuda

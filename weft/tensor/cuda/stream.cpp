@@ -13,10 +13,10 @@
 namespace weft::tensor::cuda {
 namespace {
 
-// Larger pieces of memory that is not pinned are copied from where they are.
+// Largest copy of pageable memory that is staged; larger ones are copied directly.
 constexpr std::int64_t kStaged = 4 << 20;
 
-constexpr int kComparisons = 20;  // of the two clocks; the tightest counts
+constexpr int kComparisons = 20;  // comparisons of the two clocks; the tightest counts
 
 int priority_of(StreamRole role) {
   int least = 0, greatest = 0;
@@ -31,7 +31,7 @@ bool is_pinned(const std::byte* memory) {
   return attributes.type != cudaMemoryTypeUnregistered;
 }
 
-// Of copies that follow one another on both sides, one.
+// Joins copies that are contiguous on both sides.
 void join_neighbours(std::vector<Download>& all) {
   std::vector<Download> joined;
   for (const Download& one : all) {
@@ -46,12 +46,12 @@ void join_neighbours(std::vector<Download>& all) {
   all = std::move(joined);
 }
 
-// For a profiler: the node, or the operation where there is none.
+// Opens a profiler range: the node, or the operation if there is no node.
 void begin_range(const WorkSpan& span) {
   nvtxRangePushA(span.label.empty() ? span.name.data() : span.label.data());
 }
 
-// The error being handled, named for the work that failed.
+// Current exception, with the place of the failed work.
 std::exception_ptr named_for(const std::string& place) {
   try {
     base::throw_at(place, std::current_exception());
@@ -141,7 +141,7 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
       }
     }
     launch();
-    // Errors of the launch itself; those of the work come when the host waits.
+    // Launch errors; errors of the work itself appear when the host waits.
     check(work.span.name, cudaGetLastError());
     if (work.timed) {
       check("cudaEventRecord", cudaEventRecord(timed.end, handle_));
@@ -154,13 +154,13 @@ void CudaStream::perform(const Work& work, const std::function<void()>& launch) 
   nvtxRangePop();
 }
 
-// Events between two operations keep the card idle for longer than it needs to go from one to the
-// next. What is issued while the one before it runs, and waits for nothing else, begins when that
-// one ends. Where the card has nothing to do its begin is noted: the host came late.
+// An event between two operations idles the GPU longer than their transition needs. Work that is
+// issued while its predecessor runs, and waits for nothing else, begins when the predecessor ends.
+// If the GPU is idle, the begin is recorded: the host was late.
 bool CudaStream::begins_with_end_before() {
   if (!std::exchange(follows_timed_, false)) return false;
   const bool runs = cudaEventQuery(timed_.back().end) == cudaErrorNotReady;
-  if (runs) cudaGetLastError();  // which would tell of it as of an error
+  if (runs) cudaGetLastError();  // clears cudaErrorNotReady
   return runs;
 }
 
@@ -212,8 +212,8 @@ void CudaStream::enqueue_host(std::string_view name, WorkClass kind, HostWork wo
   }
 }
 
-// After an error, its own or that of a stream it waited for, no work runs; the error is told when
-// the host waits.
+// After an error, of this stream or of one it waited for, no work runs; the host learns of the
+// error when it waits.
 void CudaStream::perform_host(const Work& work,
                               const HostWork& host_work,
                               const std::vector<const CudaStream*>& waited_for) {
@@ -222,7 +222,7 @@ void CudaStream::perform_host(const Work& work,
     pending_.push_back(work);
   }
   follows_timed_ = false;
-  if (cudaStreamSynchronize(handle_) != cudaSuccess) return;  // told where the host waits
+  if (cudaStreamSynchronize(handle_) != cudaSuccess) return;  // thrown where the host waits
   const auto went_wrong = [](const CudaStream* stream) { return stream->went_wrong(); };
   if (went_wrong(this) || std::ranges::any_of(waited_for, went_wrong)) return;
   begin_range(work.span);
@@ -239,13 +239,13 @@ void CudaStream::perform_host(const Work& work,
 }
 
 Event CudaStream::record() {
-  // A wait is a position too: whoever follows this stream follows what it waited for.
+  // A wait is a position too: a stream that follows this one follows what it waited for.
   if (std::exchange(waited_, false)) ++next_ticket_;
   return record_work();
 }
 
-// The end of the work so far, without the waits behind it. It takes no ticket: an operation may
-// wait between naming its memory, by the ticket it will have, and being enqueued.
+// Records the end of the work so far, without the waits behind it. It takes no ticket: an operation
+// may wait between naming its memory, by its future ticket, and being enqueued.
 Event CudaStream::record_work() {
   const std::uint64_t ticket = next_ticket_ - 1;
   if (ticket > last_recorded_) {
@@ -260,7 +260,8 @@ void CudaStream::mark(std::uint64_t ticket) {
   add_mark(ticket);
 }
 
-// The end of what is issued. Null after an error of the card, which is told where the host waits.
+// Records the end of the issued work. nullptr: after a GPU error, which is thrown where the host
+// waits.
 cudaEvent_t CudaStream::add_mark(std::uint64_t ticket) const {
   const cudaEvent_t event = events_.take();
   if (event == nullptr) return nullptr;
@@ -269,7 +270,7 @@ cudaEvent_t CudaStream::add_mark(std::uint64_t ticket) const {
   return event;
 }
 
-// The first recorded position at or after the ticket, which is issued; null after an error.
+// First recorded position at or after `ticket`, which is issued; nullptr: after an error.
 cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
   const auto found = std::ranges::lower_bound(marks_, ticket, {}, &Mark::ticket);
   return found == marks_.end() ? add_mark(ticket) : found->event;
@@ -278,11 +279,11 @@ cudaEvent_t CudaStream::event_covering(std::uint64_t ticket) const {
 void CudaStream::wait(const Event& event) {
   if (event.stream == nullptr || event.stream == this) return;
   if (event.stream->reached(event.ticket)) {
-    waited_ = true;  // who follows this stream learns the same, however fast others were
+    waited_ = true;  // followers of this stream learn the same, however fast others were
     return learn(event);
   }
-  // Who asks for a position before this wait must not get one behind it: what is waited for may
-  // depend, on another rank, on whoever asks, an order that no schedule knows of.
+  // A position requested before this wait must not lie behind it. The awaited work may depend, on
+  // another rank, on the requester: an order that no schedule contains.
   const std::uint64_t ticket = record_work().ticket;
   learn(event);
   waited_ = true;
@@ -301,7 +302,7 @@ void CudaStream::wait_on_card(CudaStream& other, std::uint64_t ticket) {
   if (other.completed_ >= ticket) return;
   const cudaEvent_t event = other.event_covering(ticket);
   if (event == nullptr) {
-    cudaStreamSynchronize(other.handle_);  // the card has no more events: the thread waits
+    cudaStreamSynchronize(other.handle_);  // no events are left: the thread waits
   } else {
     follows_timed_ = false;
     cudaStreamWaitEvent(handle_, event, 0);
@@ -344,7 +345,7 @@ bool CudaStream::reached(std::uint64_t ticket) const {
     events_.give(marks_.front().event);
     marks_.pop_front();
   }
-  // Who raised a fault is still to be named.
+  // Keep work whose fault is still to be named.
   while (!pending_.empty() && pending_.front().ticket <= completed_ && !fault_in(*fault_)) {
     pending_.pop_front();
   }
@@ -378,7 +379,7 @@ void CudaStream::look_outside() {
   }
 }
 
-// What this stream waited for and failed is its failure too.
+// A failure of a stream that this one waited for is this stream's failure too.
 void CudaStream::look_at_known_streams() {
   for (Stream* stream : known_streams()) {
     if (is_failed()) return;
@@ -428,7 +429,8 @@ void CudaStream::fail(const std::exception_ptr& error) {
 }
 
 void CudaStream::set_label(std::string_view label) {
-  // Kept for the stream's life: errors and spans refer to it after the caller's text is gone.
+  // Kept for the stream's life: errors and spans refer to the label after the caller's text is
+  // gone.
   label_ = *labels_.emplace(label).first;
 }
 

@@ -1,10 +1,9 @@
-// A stream of a GPU: a CUDA stream, and a thread for what must wait on the host (issuer.h).
+// GPU stream: a CUDA stream, and a thread for work that must wait on the host (issuer.h).
 //
-// Positions are CUDA events, recorded where record() is called; a position without one of its own
-// (a tensor's last use) is covered by the next that was recorded, or by one recorded when somebody
-// asks. What the card finds wrong (the fault word, an error of the driver) is seen when the host
-// waits. Streams that waited for each other end together: each looks at the errors of those it
-// waited for.
+// Positions are CUDA events, recorded by record(). A position without an event (a tensor's last
+// use) is covered by the next recorded one, or by one recorded on request. Errors of the GPU (the
+// fault word, a driver error) appear when the host waits. Streams that waited for each other fail
+// together: each looks at the errors of the streams it waited for.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +29,12 @@
 
 namespace weft::tensor::cuda {
 
-// What may end a stream's work from outside, as a rank that fails ends the exchanges of all others.
-// Any thread may ask.
+// Outside source of errors that ends a stream's work, such as a failed rank ending the exchanges of
+// all others. Any thread may ask.
 class Outside {
  public:
   virtual ~Outside() = default;
-  virtual std::exception_ptr error() const = 0;  // none: all is well
+  virtual std::exception_ptr error() const = 0;  // nullptr: no error
 };
 
 class CudaStream final : public Stream {
@@ -43,7 +42,7 @@ class CudaStream final : public Stream {
   CudaStream(CudaDevice& device, std::string name, StreamRole role);
   ~CudaStream() override;
 
-  // Enqueues what `launch` hands to the CUDA stream it is given, now or later: it keeps its
+  // Enqueues `body`, which issues to the given CUDA stream, now or later; `body` keeps its
   // arguments by value. `name` must outlive the stream's work (a literal).
   template <typename Body>
   void enqueue(std::string_view name, WorkClass kind, const Body& body, WorkSize size = {}) {
@@ -55,14 +54,14 @@ class CudaStream final : public Stream {
                       const WorkSize& size);
 
   CudaDevice& cuda() const { return cuda_; }
-  // Of the work enqueued next.
+  // Fault word of the work enqueued next.
   FaultPlace fault_place() const { return {fault_, next_ticket_}; }
-  // Asked from now on whenever the host waits; its error becomes the stream's.
+  // From now on, asks `outside` whenever the host waits; an error becomes the stream's.
   void heed(const std::shared_ptr<const Outside>& outside) { outside_.insert(outside); }
-  // Memory for the work enqueued next, while it runs; the same for every work of this stream.
+  // Memory for the work enqueued next, while it runs; all work of this stream shares it.
   std::byte* workspace(std::int64_t bytes);
-  // What a library keeps for this stream, as a handle is: made of the CUDA stream at the first use,
-  // ends with this one after all its work.
+  // Per-stream object of a library, such as a handle: created from the CUDA stream at first use,
+  // destroyed with the stream after all its work.
   template <typename T>
   T& held() {
     std::shared_ptr<void>& place = held_[typeid(T)];
@@ -90,7 +89,7 @@ class CudaStream final : public Stream {
   std::vector<WorkSpan> take_recording() override;
 
  private:
-  // One piece of work, and who to name when something is wrong with it.
+  // One piece of work, with its names for an error message.
   struct Work {
     std::uint64_t ticket = 0;
     WorkSpan span;
@@ -102,13 +101,13 @@ class CudaStream final : public Stream {
   };
   struct TimedWork {
     WorkSpan span;
-    cudaEvent_t begin = nullptr;  // null: with the end of the one before
+    cudaEvent_t begin = nullptr;  // nullptr: begins at the end of the one before
     cudaEvent_t end = nullptr;
   };
 
   Event record_work();
   Work next_work(std::string_view name, WorkClass kind, const WorkSize& size);
-  // These four run in the order of the stream, by the issuer.
+  // The issuer runs these four in stream order.
   void perform(const Work& work, const std::function<void()>& launch);
   void perform_host(const Work& work,
                     const HostWork& host_work,
@@ -119,7 +118,7 @@ class CudaStream final : public Stream {
   bool begins_with_end_before();
   void throw_if_alone();
   bool is_failed() const;
-  // Whether it has an error, or a fault that is not told yet.
+  // True if the stream has an error, or a fault that is not reported yet.
   bool went_wrong() const;
   cudaEvent_t add_mark(std::uint64_t ticket) const;        // under mutex_
   cudaEvent_t event_covering(std::uint64_t ticket) const;  // under mutex_
@@ -134,11 +133,11 @@ class CudaStream final : public Stream {
   const std::string name_;
   cudaStream_t handle_ = nullptr;
   FaultWord* fault_ = nullptr;      // pinned
-  std::byte* workspace_ = nullptr;  // made at the first use
+  std::byte* workspace_ = nullptr;  // allocated at first use
   CudaTransfers transfers_;
   Staging staging_;
 
-  // Of the thread that enqueues.
+  // Used by the enqueuing thread only.
   std::string_view label_;
   std::unordered_set<std::string> labels_;
   std::unordered_set<std::shared_ptr<const Outside>> outside_;
@@ -147,27 +146,27 @@ class CudaStream final : public Stream {
   std::uint64_t last_recorded_ = 0;
   bool waited_ = false;  // since the last work
   bool recording_ = false;
-  cudaEvent_t anchor_ = nullptr;  // where the clock of the card and the host's were compared
+  cudaEvent_t anchor_ = nullptr;  // event at which the clocks of GPU and host were compared
   std::int64_t anchor_ns_ = 0;
 
-  // Of whoever issues; read when the stream is idle.
+  // Used by the issuing thread; read when the stream is idle.
   std::vector<TimedWork> timed_;
-  bool follows_timed_ = false;  // what is issued next stands right behind the last of them
+  bool follows_timed_ = false;  // the next work follows the last of them directly
   std::vector<WorkSpan> host_spans_;
   Events timing_{EventUse::Time};
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::uint64_t completed_ = 0;
-  mutable std::deque<Mark> marks_;  // recorded and not known to be over, in order
+  mutable std::deque<Mark> marks_;  // recorded, not known to be complete; in order
   mutable std::deque<Work> pending_;
   mutable Events events_{EventUse::Order};
   std::exception_ptr error_;
   std::function<void(const std::exception_ptr&)> tell_;
 
-  Issuer issuer_;  // ends first
+  Issuer issuer_;  // destroyed first
 };
 
-// The one place where a stream is taken for one of a GPU; CHECKs that it is.
+// Casts a stream to a GPU stream; CHECKs that it is one.
 CudaStream& cuda_stream(Stream& stream);
 
 }  // namespace weft::tensor::cuda

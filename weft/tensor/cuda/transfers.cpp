@@ -26,10 +26,11 @@ void reduce_as(cudaStream_t stream,
   check("reduce", launch_reduce<T>(stream, reinterpret_cast<T*>(out), all, combine, elements));
 }
 
-// What the host link carries in less time than a product takes.
+// Amount that the host link carries in less time than a GEMM takes.
 constexpr std::int64_t kFewBytes = 1 << 20, kFewPieces = 16;
 
-// With the priority of communication's streams: what waits for their copies waits for these.
+// Creates a stream with the priority of communication streams: work that waits for their copies
+// waits for these too.
 void make_stream(cudaStream_t& stream) {
   if (stream != nullptr) return;
   int least = 0, greatest = 0;
@@ -39,8 +40,8 @@ void make_stream(cudaStream_t& stream) {
 }
 
 #if CUDART_VERSION >= 13000
-// By one call: many small ones would take the host longer than the card. Products that fill every
-// multiprocessor shall not hold the copies up.
+// Issues all copies in one call: many small calls cost the host more time than the GPU. A GEMM that
+// fills every multiprocessor must not delay the copies.
 void start_copies(cudaStream_t stream, std::span<const Copy> copies) {
   std::vector<void*> to;
   std::vector<const void*> from;
@@ -55,7 +56,7 @@ void start_copies(cudaStream_t stream, std::span<const Copy> copies) {
   cudaMemcpyAttributes attributes{};
   attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
   attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
-  std::size_t first = 0;  // that the attributes are for
+  std::size_t first = 0;  // first copy that the attributes apply to
   check("cudaMemcpyBatchAsync",
         cudaMemcpyBatchAsync(to.data(),
                              from.data(),
@@ -109,9 +110,9 @@ void CudaTransfers::copy_both(std::span<const Copy> some, std::span<const Copy> 
   if (!others.empty()) check("cudaStreamSynchronize", cudaStreamSynchronize(second_stream_));
 }
 
-// A copy inside the card is a kernel, CUDA's own too, which waits beside a product that fills every
-// multiprocessor until that ends; a copy from or to the host does not. A few bytes go that way,
-// over memory that is theirs until they have arrived.
+// A copy within the GPU is a kernel, also CUDA's own; it waits for a GEMM that fills every
+// multiprocessor. A copy from or to the host does not wait. Small pieces therefore go through host
+// memory, which they own until they have arrived.
 std::shared_ptr<std::byte> CudaTransfers::start_by_host(std::span<const Copy> pieces,
                                                         std::int64_t bytes) {
   std::shared_ptr<std::byte> host = host_scratch(bytes);
@@ -132,7 +133,8 @@ std::shared_ptr<std::byte> CudaTransfers::start_by_host(std::span<const Copy> pi
   return host;
 }
 
-// All pieces are one launch: CUDA's kernels are one each, which takes longer than a piece does.
+// One launch for all pieces: CUDA's copies are one kernel each, whose launch takes longer than a
+// piece.
 void CudaTransfers::start_pieces(std::span<const Copy> pieces) {
   Pieces some{};
   const auto start = [&] {
@@ -164,7 +166,7 @@ void CudaTransfers::copy_pieces(std::span<const Copy> pieces,
     }
     meanwhile();
   } catch (...) {
-    cudaStreamSynchronize(third_stream_);  // whose memory may go with the error
+    cudaStreamSynchronize(third_stream_);  // the pieces' memory may be freed with the exception
     throw;
   }
   check("cudaStreamSynchronize", cudaStreamSynchronize(third_stream_));
@@ -207,8 +209,8 @@ void CudaTransfers::reduce(DType dtype,
   check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
 }
 
-// One launch after the other adds more sources to what there is: the same sums in the same order.
-// Between them it is in memory of its own, because `out` may be a source that is still to come.
+// Successive launches add further sources: equal sums in equal order. Partial sums have memory of
+// their own, because `out` may be a later source.
 void CudaTransfers::reduce_many(DType dtype,
                                 Reduce reduce,
                                 std::byte* out,

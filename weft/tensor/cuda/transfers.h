@@ -1,4 +1,4 @@
-// Transfers by the card, on the stream whose host work asks for them, waited for.
+// Synchronous transfers by the GPU, on the stream whose host work calls them.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ class CudaTransfers final : public Transfers {
  public:
   explicit CudaTransfers(CudaDevice& device) : device_(device) {}
   ~CudaTransfers() override;
-  // Called once, before anything else.
+  // Called once, before any other function.
   void use(cudaStream_t stream) { stream_ = stream; }
 
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
@@ -32,8 +32,8 @@ class CudaTransfers final : public Transfers {
   std::byte* on_host(const std::byte* memory) override;
 
  private:
-  // Taking memory from the card, or pinning it, holds up all of it, so what was taken is kept. A
-  // handle may outlive the transfers: its memory is then freed with it.
+  // Memory kept for reuse: allocating GPU memory, or pinning memory, stalls the whole GPU. A handle
+  // may outlive the transfers; its memory is then freed with it.
   struct Kept {
     explicit Kept(Memory kind) : memory(kind) {}
     const Memory memory;
@@ -53,7 +53,7 @@ class CudaTransfers final : public Transfers {
 
   CudaDevice& device_;
   cudaStream_t stream_ = nullptr;
-  cudaStream_t second_stream_ = nullptr, third_stream_ = nullptr;  // made at their first use
+  cudaStream_t second_stream_ = nullptr, third_stream_ = nullptr;  // created at first use
   const std::shared_ptr<Kept> on_card_ = std::make_shared<Kept>(Memory::Device);
   const std::shared_ptr<Kept> pinned_ = std::make_shared<Kept>(Memory::HostVisible);
 };
