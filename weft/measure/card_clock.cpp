@@ -17,13 +17,13 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(5);
 
-// What is used of NVML. Its header is in CUDA's toolkit, which a build without a GPU has not; these
-// are facts of its interface, which does not change.
+// Used part of NVML. Its header is in the CUDA toolkit, which a build without a GPU lacks; these
+// facts of its interface are stable.
 struct Nvml {
   using Card = void*;
   static constexpr int kGood = 0, kMultiprocessors = 1;
-  // Bits of the reasons for a clock.
-  static constexpr unsigned long long kPower = 0x4 | 0x80;        // its limit, and a brake outside
+  // Bit masks of throttling reasons.
+  static constexpr unsigned long long kPower = 0x4 | 0x80;  // power limit and external power brake
   static constexpr unsigned long long kHeat = 0x8 | 0x20 | 0x40;  // by hardware and by the driver
 
   int (*init)() = nullptr;
@@ -41,7 +41,7 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// Started once, and never ended: others of the process may use it.
+// Starts NVML once and never ends it: other code in the process may use it.
 std::optional<Nvml> start_nvml() {
   void* library = base::open_foreign("libnvidia-ml.so.1");
   if (library == nullptr) return std::nullopt;
@@ -114,7 +114,7 @@ class WatchedClock final : public CardClock {
   std::condition_variable wake_;
   bool stopped_ = false;
   std::vector<ClockSample> samples_;
-  std::thread thread_;  // after all that it uses
+  std::thread thread_;  // last, because it uses all of the above
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The clock of a GPU while it works, and what held it back: asked of NVIDIA's management library
+// Clock of a GPU under load and the reasons for throttling, from NVIDIA's management library
 // (NVML), which comes with the driver.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace weft::measure {
 
-// Why a card runs slower than it could.
+// Reasons for throttling.
 struct HeldBack {
   bool by_power = false, by_heat = false;
 };
@@ -20,21 +20,21 @@ struct ClockSample {
   HeldBack held_back;
 };
 
-// Of the samples of a stretch of time.
+// Summary of the samples in a time span.
 struct ClockSpan {
   int samples = 0;
   double lowest_mhz = 0, median_mhz = 0, highest_mhz = 0;
   double median_watts = 0;
-  double power_share = 0, heat_share = 0;  // of the samples that were held back by it
+  double power_share = 0, heat_share = 0;  // shares of the samples throttled for this reason
 };
 ClockSpan clock_span(std::span<const ClockSample> samples,
                      std::int64_t begin_ns,
                      std::int64_t end_ns);
 
-// Asks the card every few milliseconds, on a thread of its own, until it is destroyed.
+// Samples the GPU every few milliseconds on a thread of its own, until destroyed.
 class CardClock {
  public:
-  // `pci`: "0000:1b:00.0". Null where the library is missing or does not know the card.
+  // `pci`: "0000:1b:00.0". nullptr: no NVML, or NVML does not know the GPU.
   static std::unique_ptr<CardClock> watch(const std::string& pci);
 
   virtual ~CardClock() = default;

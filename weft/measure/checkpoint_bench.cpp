@@ -33,9 +33,9 @@ namespace fs = std::filesystem;
 
 constexpr int kWarmUpSteps = 2;
 constexpr int kSettlingSteps = 4;
-constexpr int kFreeSteps = 2;                 // of a round where a save took all the others
+constexpr int kFreeSteps = 2;  // steps without a save in a round whose save took all others
 constexpr std::size_t kPlainBlock = 1 << 20;  // as dd bs=1M
-constexpr std::size_t kCooling = 512 << 20;   // more than the caches of a processor hold
+constexpr std::size_t kCooling = 512 << 20;   // larger than a processor's caches
 
 template <typename Work>
 double time_of(const Work& work) {
@@ -44,7 +44,7 @@ double time_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Of all threads of the process.
+// CPU time of all threads of the process.
 double cpu_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -83,7 +83,7 @@ class Rates {
   std::vector<double> own_, plain_, shares_;
 };
 
-// The next reader of the file gets it from the disk.
+// Drops the file from the page cache, so that the next read comes from the disk.
 void drop_from_cache(const fs::path& path) {
   const base::Descriptor file(path, O_RDONLY, 0, path.string());
   ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
@@ -108,7 +108,7 @@ class SaveBench {
   }
 
   CheckpointBench run() {
-    // A turn for each rate, one for all steps from one save to the next.
+    // One turn per rate, and one for all steps from one save to the next.
     const int turns = 4 * request_.rounds;
     warm_up();
     measure_checksum();
@@ -141,7 +141,7 @@ class SaveBench {
     if (request_.progress) request_.progress(done, of);
   }
 
-  // Pages of memory come with their first use.
+  // Touches memory before timing: pages are allocated at first use.
   void warm_up() {
     state_->copy(copy_lane_);
     copy_lane_.synchronize();
@@ -163,8 +163,7 @@ class SaveBench {
     result_.checksum = double(block.size()) * kTimes / seconds;
   }
 
-  // Neither way finds in a cache what the other has just moved: the caches of large processors hold
-  // most of a small model's state.
+  // Evicts the last moved bytes: the caches of large processors hold most of a small model's state.
   void cool_caches() {
     cooling_.resize(kCooling);
     std::ranges::fill(cooling_, std::byte(++times_cooled_));
@@ -189,12 +188,12 @@ class SaveBench {
     rates.add(own, plain);
   }
 
-  // The copies of all entries lie one behind the other.
+  // All entries' copies, which lie back to back.
   std::span<const std::byte> all_values() const {
     return {state_->values(0).data(), state_->bytes()};
   }
 
-  // Disks that are shared give their full speed for a short time only: who reads first reads
+  // Order of the two ways. Shared disks give full speed for a short time only: the first reader is
   // faster.
   enum class First { Plain, Own };
 
@@ -212,8 +211,8 @@ class SaveBench {
     const Resumption from{.folder = place.folder(),
                           .note = "",
                           .manifest = checkpoint::read_manifest(place.folder())};
-    // Below the system there may be more caches: each way reads a file that nobody has read yet,
-    // and both were written alike.
+    // Caches may exist below the operating system. Each way reads a file that was not read before;
+    // both were written alike.
     const fs::path twin = place.save / "twin";
     const fs::path shard = place.folder() / from.manifest.files.front().name;
     const std::span<const std::byte> all = all_values();
@@ -233,10 +232,10 @@ class SaveBench {
     fs::remove(plain);
     fs::remove(twin);
     checkpoint::remove_step(place.save, place.step);
-    base::sync_folder(place.save);  // or what was removed is cleared away beside the steps
+    base::sync_folder(place.save);  // otherwise removed files are cleared away during the steps
   }
 
-  // As dd bs=1M conv=fsync does.
+  // Writes as dd bs=1M conv=fsync does.
   void write_plain(const fs::path& path) const {
     base::Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC, 0644, path.string());
     std::span<const std::byte> rest = all_values();
@@ -258,14 +257,14 @@ class SaveBench {
     }
   }
 
-  // What was removed from a disk is cleared away for a while, by cores of the machine too: a run
-  // that only saves has nothing of it beside its steps.
+  // Waits until the disk has cleared removed files, which also uses cores. A run that only saves
+  // has no such load during its steps.
   void settle() {
     ::sync();
     for (int i = 0; i < kSettlingSteps && !is_stopped(); ++i) step(nullptr);
   }
 
-  // From one save to the next, as a run goes on from one to the next.
+  // Measures the steps from one save to the next, as in a long run.
   void measure_steps() {
     bool is_saving = true;
     Beside beside;
@@ -334,7 +333,7 @@ class SaveBench {
     result_.cpu_overhead = base::median(added_cpu) / (request_.steps * cpu);
   }
 
-  // Steps beside which something was saved.
+  // Steps with a concurrent save.
   struct Beside {
     Cost cost;
     std::int64_t steps = 0;

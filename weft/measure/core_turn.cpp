@@ -14,10 +14,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kLooks = 5;
 constexpr std::chrono::milliseconds kLook{40};
-// Shorter ones are interrupts.
+// Shorter gaps are interrupts.
 constexpr std::chrono::microseconds kShortestTurn{100};
 
-// Looks at the clock until `end`; how long it did not, each time that another had the core.
+// Polls the clock until `end`; returns the gaps in which another thread had the core.
 std::vector<double> turns_of_another(Clock::time_point end) {
   std::vector<double> turns;
   Clock::time_point before = Clock::now();

@@ -1,19 +1,20 @@
-// How long threads that compute keep a core from each other.
+// Scheduler time slice of compute threads that share a core.
 #pragma once
 
 #include <vector>
 
 namespace weft::measure {
 
-// No scheduler lets a thread keep a core for longer while another of its class wants it.
+// Upper limit of a time slice: no scheduler gives a longer one while another thread of the class
+// waits.
 inline constexpr double kLongestTurn = 0.1;  // seconds
 
-// Two threads that want one core, in the class of compute that gives way (base::give_way): the time
-// for which one keeps it. Takes a fifth of a second. 0: no turn was seen.
+// Time slice of two threads on one core, in the class of compute that gives way (base::give_way).
+// Takes a fifth of a second. 0: no switch was seen.
 double core_turn_seconds();
 
-// The same of what several looks saw: the median of the look with the shortest turns, since another
-// program makes turns longer and never shorter. Turns beyond kLongestTurn are another program's.
+// Time slice from several observations: the median of the observation with the shortest slices,
+// since other programs only lengthen slices. Slices beyond kLongestTurn belong to other programs.
 double turn_of(const std::vector<std::vector<double>>& looks);
 
 }  // namespace weft::measure

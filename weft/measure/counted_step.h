@@ -1,5 +1,5 @@
-// What a training step has in memory besides weights, gradients and optimizer state, counted by a
-// dry step of the engine: for a plan, which counts short runs (plan/counted_layers.h).
+// Memory of a training step besides weights, gradients and optimizer state, counted by a dry step
+// of the engine. The planner counts short runs with it (plan/counted_layers.h).
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace weft::measure {
 
-// By pipeline rank: activations, what is on the wire and what kernels work in, at the moment at
-// which they are most. None where no step of it can be counted.
+// Peak bytes by pipeline rank: activations, communication buffers and workspaces. Empty: no step of
+// it can be counted.
 std::vector<double> count_step(const config::Config& config);
 
 }  // namespace weft::measure

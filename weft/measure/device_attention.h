@@ -1,4 +1,4 @@
-// Causal attention on a device, as the model calls it.
+// Bench of causal attention on a device, as the model calls it.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct AttentionCase {
   std::string name;  // "32 key/value heads"
   AttentionWork work;
 };
-// 4 sequences of 4096, 32 heads of 128, with 32 and with 4 key/value heads, and latent attention's
-// widths of 192 and 128.
+// 4 sequences of 4096; 32 heads of 128 with 32 and with 4 key/value heads; latent attention with
+// widths 192 and 128.
 std::vector<AttentionCase> attention_cases();
 
 struct AttentionRates {

@@ -16,8 +16,8 @@ using tensor::Tensor;
 
 constexpr int kTransfers = 10, kRounds = 3;
 
-// Of the host's clock: no clock of a stream sees the other one. The memory is its own, because it
-// may not outlive the streams that used it.
+// Rate of concurrent uploads and downloads by the host's clock, since no stream's clock sees the
+// other stream. The pool is local: its memory must not outlive the streams that used it.
 double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
   tensor::Pool pool(rank_device);
   const auto up = rank_device.make_stream("up", tensor::StreamRole::Communication);

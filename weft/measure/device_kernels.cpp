@@ -78,7 +78,7 @@ class KernelsBench {
     measure(name + "_forward", by(tokens, columns), 2 * matrix + scales, [&] {
       kernels::rms_norm_forward(stream_, y, rstd, x, w, kEpsilon);
     });
-    // Of rows, with the gradient that comes past the norm.
+    // Rows, with the gradient of the residual.
     const Tensor residual = columns == width ? half({tokens, columns}) : Tensor{};
     measure(name + "_dgrad",
             by(tokens, columns),
@@ -161,8 +161,8 @@ class KernelsBench {
     chosen_ = chosen;
   }
 
-  // Permute has to read each token's row once, and writes it for each of its slots; un-permute
-  // reads those and writes one for each token.
+  // Permute must read each token's row once and write it for each slot; un-permute reads these rows
+  // and writes one per token.
   void rows() {
     const std::int64_t slots = s_.tokens * s_.topk;
     const Tensor x_TD = half({s_.tokens, s_.hidden});
@@ -181,8 +181,8 @@ class KernelsBench {
     });
   }
 
-  // The gradient's rows of ids that occur are read and written once; one that is assigned is
-  // written as a whole.
+  // Reads and writes once the gradient rows of the ids that occur; an assigned gradient is written
+  // in full.
   void embedding() {
     const std::int64_t tokens = s_.tokens, hidden = s_.hidden;
     const std::vector<std::int32_t> drawn = drawn_ids(tokens);
@@ -252,7 +252,7 @@ class KernelsBench {
     measure("zero", size, kFloat * count, [&] { kernels::zero(stream_, gradient); });
   }
 
-  // All of it but the gradient is in 16 bits, read and written.
+  // Everything but the gradient has 16 bits and is read and written.
   void smaller_optimizer(const Tensor& weights,
                          const Tensor& gradient,
                          const kernels::AdamW& options) {
@@ -273,7 +273,7 @@ class KernelsBench {
   const KernelShapes& s_;
   const NoteOperation& note_;
   tensor::Stream& stream_;
-  Tensor chosen_;  // the experts of each token
+  Tensor chosen_;  // experts of each token
   std::vector<DeviceRate> rates_;
 };
 

@@ -1,5 +1,5 @@
-// Every class of operation that is neither product nor attention, on the shapes of a model: how
-// many bytes a second it moves.
+// Bench of all operations except products and attention, on the shapes of a model: bytes per
+// second.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ namespace weft::measure {
 struct KernelShapes {
   std::int64_t tokens = 0, hidden = 0, experts = 0, topk = 0, expert_width = 0, vocabulary = 0;
   std::int64_t sequence = 0, heads = 0, head_width = 0;
-  std::int64_t logit_rows = 0;  // tokens of the head's operations
-  std::int64_t parameters = 0;  // of the optimizer's
+  std::int64_t logit_rows = 0;  // tokens in the head's operations
+  std::int64_t parameters = 0;  // parameters of the optimizer's operations
 };
-// Of one micro-batch of a run. Logits are of at most 4096 tokens, and the optimizer works on 2^28
-// parameters: enough for a rate.
+// Shapes of one micro-batch of a run. Logits cover at most 4096 tokens; the optimizer has 2^28
+// parameters, enough for a rate.
 KernelShapes kernel_shapes(const config::Config& config);
 
 // Called before each operation.

@@ -16,7 +16,7 @@ using kernels::Write;
 using tensor::DType;
 using tensor::Tensor;
 
-// What a product reaches depends on its values: these are of the size of a model's.
+// Size of a model's values: the rate of a product depends on them.
 constexpr float kWeights = 0.02f;
 
 class Product {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kKey = 17;
 
-// Queries and the keys they may look at.
+// Number of unmasked pairs of query and key.
 double pairs_of(const AttentionWork& work) {
   const auto sequence = static_cast<double>(work.sequence);
   return 0.5 * static_cast<double>(work.batch * work.heads) * sequence * sequence;
@@ -21,7 +21,7 @@ double AttentionWork::forward_flop() const {
   return 2 * pairs_of(*this) * static_cast<double>(head_width + value_width);
 }
 
-// Scores, and the gradients of queries and keys; the gradients of probabilities and of values.
+// Terms: scores and the gradients of queries and keys; gradients of probabilities and values.
 double AttentionWork::backward_flop() const {
   return 2 * pairs_of(*this) * static_cast<double>(3 * head_width + 2 * value_width);
 }

@@ -1,5 +1,5 @@
-// What one operation of a device reached, and how much work it is: by counting what has to be done,
-// whatever a kernel does.
+// Rate of one operation of a device, and the size of its work. The work is what the operation
+// requires, independent of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace weft::measure {
 
-enum class WorkUnit { Flop, Byte };  // bytes are those read and those written together
+enum class WorkUnit { Flop, Byte };  // byte: bytes read plus bytes written
 
 struct DeviceRate {
-  std::string name;   // of the operation, and of what it was tried on: "grouped_linear_forward FC1"
+  std::string name;   // operation and case: "grouped_linear_forward FC1"
   std::string shape;  // "128 x 1024 rows"
   WorkUnit unit = WorkUnit::Byte;
   double work = 0;
-  double seconds = 0;  // of a call, median
+  double seconds = 0;  // median of the calls
 
   double per_second() const { return work / seconds; }
 };
 
-// Matrix products of (rows, K) and (N, K), in either direction.
+// FLOPs of a product of (rows, K) and (N, K), in any direction.
 double product_flop(double rows, double n, double k);
 
-// Causal attention, of the half that is not masked. Backward computes the scores again.
+// Causal attention, counting the unmasked half. Backward recomputes the scores.
 struct AttentionWork {
   std::int64_t batch = 0, sequence = 0, heads = 0, groups = 0, head_width = 0, value_width = 0;
 
@@ -31,17 +31,16 @@ struct AttentionWork {
   double backward_flop() const;
 };
 
-// The rows of each expert where they are as uneven as random numbers from 0 up to twice the mean
-// (without it); the same in every run.
+// Rows per expert, drawn uniformly from 0 up to (excluding) twice the mean; the same in every run.
 std::vector<std::int64_t> uneven_rows(std::int64_t experts, std::int64_t mean);
 
-// How a time divides among the classes of work, from the time each of them took.
+// Split of a time by class of work.
 struct TimeShares {
   double products = 0, attention = 0, memory = 0, idle = 0;  // seconds
 
   double total() const { return products + attention + memory + idle; }
-  // Of a run that was not traced and took `seconds`: what is neither product nor attention.
-  // Operations take as long in it; events of the trace between them do not keep the device idle.
+  // Share without products and attention in an untraced run of `seconds`. Assumes equal operation
+  // times; trace events add no idle time in it.
   double rest_share(double seconds) const { return 1 - (products + attention) / seconds; }
 };
 

@@ -29,7 +29,7 @@ constexpr int kWarmUpRounds = 3;
 
 double seconds_since(std::int64_t begin_ns) { return number(tensor::now_ns() - begin_ns) * 1e-9; }
 
-// The host's side of one run of a graph: calls a program's bodies, and notes when.
+// Host side of one run of a graph: calls the program's bodies and records the times.
 class Issue {
  public:
   Issue(Engine& engine, const schedule::Graph& graph) : engine_(engine), graph_(graph) {}
@@ -49,7 +49,7 @@ class Issue {
   double ahead_seconds() const { return ahead_seconds_; }
 
  private:
-  // Nodes of the host wait for the device: their time is not counted.
+  // Excludes host nodes, which wait for the device.
   void call(const schedule::Node& node, tensor::Stream& stream) {
     engine_.program().run(node, stream);
     const std::int64_t now = tensor::now_ns();
@@ -197,7 +197,7 @@ class DeviceStepBench {
   Engine& engine_;
   const schedule::Graph graph_;
   Issue issue_;
-  exec::Executor whole_, single_;  // apart: steps of one kind take memory alike
+  exec::Executor whole_, single_;  // separate: the steps of one kind allocate alike
   std::unique_ptr<data::Dataset> dataset_;
   DeviceStep result_;
 };

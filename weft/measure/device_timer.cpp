@@ -17,11 +17,11 @@ using tensor::Tensor;
 
 constexpr int kWarmUpCalls = 2;
 
-// Random numbers are drawn in fp32, so many at a time.
+// Random numbers are drawn in fp32, kDrawn at a time.
 constexpr std::int64_t kColumns = 1024;
 constexpr std::int64_t kDrawn = std::int64_t{64} << 20;
 
-// What each of `calls` equal calls took, from the spans of all of them.
+// Time of each of `calls` equal calls, from the spans of all.
 std::vector<double> seconds_of_calls(std::span<const tensor::WorkSpan> spans, int calls) {
   const std::size_t each = spans.size() / static_cast<std::size_t>(calls);
   CHECK(each > 0 && spans.size() % static_cast<std::size_t>(calls) == 0,

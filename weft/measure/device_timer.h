@@ -1,4 +1,4 @@
-// Times work on a device by the device's own clock, and makes the data that it works on.
+// Timer of device work by the device's own clock; makes the test data.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@ namespace weft::measure {
 
 struct TimerOptions {
   int rounds = 5;
-  int calls = 10;  // of a round
-  // Written before each round: while the device is busy with it, the host issues the calls, and
-  // none of them waits for the host.
+  int calls = 10;  // calls per round
+  // Bytes written before each round. Meanwhile the host issues the calls, so that none waits for
+  // the host.
   std::int64_t lead_bytes = std::int64_t{1} << 30;
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Thrown out of a measurement that was told to stop.
+// Thrown from a measurement that was told to stop.
 struct Stopped {};
 
 class DeviceTimer {
@@ -32,14 +32,14 @@ class DeviceTimer {
   tensor::Stream& stream() const { return *stream_; }
   tensor::Pool& pool() { return pool_; }
 
-  // The median of all calls, after two that warm up. `work` enqueues the same each time, something
-  // at least.
+  // Median over all calls, after two warm-up calls. `work` must enqueue the same non-empty work
+  // each time.
   double seconds_of(const std::function<void()>& work);
 
   tensor::Tensor empty(tensor::DType dtype, const tensor::Shape& shape);
   tensor::Tensor zeros(tensor::DType dtype, const tensor::Shape& shape);
-  // Normal numbers with that deviation, others for each tensor: what products of zeros reach, real
-  // ones do not. fp32 or bf16.
+  // Normal numbers with this deviation, different for each tensor, in fp32 or bf16. Products of
+  // zeros run faster than products of real data.
   tensor::Tensor random(tensor::DType dtype, const tensor::Shape& shape, float deviation = 1);
   template <typename T>
   tensor::Tensor of(tensor::DType dtype, const tensor::Shape& shape, std::span<const T> values);

@@ -22,23 +22,24 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-constexpr double kWireOverCopies = 10;     // what links are chosen for
-constexpr double kInsideOverBetween = 10;  // how much faster links are inside a machine
+constexpr double kWireOverCopies = 10;  // target for emulated links
+// Ratio of link speeds inside a machine and between machines.
+constexpr double kInsideOverBetween = 10;
 constexpr double kInsideLatency = 5e-6, kBetweenLatency = 20e-6;
 constexpr int kWarmUpTrips = 1;
 
-// What one dispatcher's trips took.
+// Times of one dispatcher's trips.
 struct DispatchMeasured {
   std::vector<double> free, local, fabric, one_machine;
-  TripResult last;  // traffic, as a mean of the ranks; peak, the largest
+  TripResult last;  // traffic: mean over the ranks; peak: the largest
 };
 
-// Small whole numbers, which sums of any order leave exact in bf16 too.
+// Small integers, whose sums in any order are exact even in bf16.
 float value_of(std::int64_t element) {
   return static_cast<float>(base::philox(11, static_cast<std::uint64_t>(element), 0)[0] % 3) - 1;
 }
 
-// One rank's part. All ranks take the same decisions, from numbers all have.
+// One rank's part. All ranks take the same decisions from shared numbers.
 class RankDispatchBench {
  public:
   RankDispatchBench(const DispatchBenchRequest& request,
@@ -99,7 +100,7 @@ class RankDispatchBench {
   void each(const Body& body) {
     for (std::size_t d = 0; d < dispatchers_.size() && !stopped_; ++d) body(d);
   }
-  // In turn, so that noise falls on all alike.
+  // Alternates the dispatchers, so that noise affects all alike.
   template <typename Body>
   void rounds(const Body& body) {
     for (int i = 0; i < request_.rounds && !stopped_; ++i) each(body);
@@ -124,7 +125,7 @@ class RankDispatchBench {
                                 uniform_choices(first, tokens, k, model_.experts()));
   }
 
-  // A trip, told to and by all ranks.
+  // Runs a trip; all ranks share its result.
   TripResult trip(std::size_t d) {
     TripResult own = trips_[d]->run(routed_);
     const bool stop = request_.stop != nullptr && request_.stop->load();
@@ -168,10 +169,10 @@ class RankDispatchBench {
     barrier();
   }
 
-  // Bytes over the links of a rank, in what one byte inside a machine takes.
+  // Bytes over the links of a rank, weighted as bytes inside a machine.
   static double on_the_wire(const NamedDispatcher& dispatcher, const DispatchTraffic& sent) {
     const double inside = sent.inside.bytes(), between = sent.between.bytes() * kInsideOverBetween;
-    // Two hops follow one another; otherwise both ports work at the same time.
+    // The two hops of hybridep follow one another; otherwise both ports work at the same time.
     return dispatcher.name == "hybridep" ? inside + between : std::max(inside, between);
   }
 
@@ -261,7 +262,8 @@ std::vector<NamedDispatcher> dispatchers_of(const config::Config& config) {
   return all;
 }
 
-// Floyd's way: of the last k experts in turn, one below or at it, or itself where that is taken.
+// Floyd's algorithm over the last k experts: draws an expert up to the current one, or takes the
+// current one if the draw is taken.
 std::vector<std::int32_t> uniform_choices(std::int64_t first_token,
                                           std::int64_t tokens,
                                           std::int64_t k,
@@ -286,7 +288,7 @@ DispatchBench bench_dispatch(const DispatchBenchRequest& request) {
   DispatchBench result;
   std::mutex mutex;
   config::Config free = request.config;
-  free.fabric = {};  // links come when the copies are known
+  free.fabric = {};  // links follow when the copies are known
   const rules::JudgedConfig config = rules::validate(free).judged.value();
   const std::vector<NamedDispatcher> dispatchers = dispatchers_of(config);
   launch(config, {}, [&](comm::Endpoint& endpoint) {

@@ -58,7 +58,7 @@ DispatchTrip::DispatchTrip(const config::ModelConfig& model,
   dispatcher_ = model::make_dispatcher(model, ep, config::RowBudget::AsConfigured);
 }
 
-// Bytes since the start; rows are the caller's to count.
+// Bytes since the start; the caller counts rows.
 DispatchTraffic DispatchTrip::sent_so_far() const {
   DispatchTraffic total;
   for (const comm::Communicator* group :
@@ -101,7 +101,7 @@ TripResult DispatchTrip::run(const model::Routed& routed) {
   const Tensor h_TD(pool_, context.dtype(), routed.x_TD.shape(), Tag::Workspace);
   kernels::zero(stream_, h_TD);
   TripResult result;
-  // All ranks begin a stage together.
+  // Starts a stage on all ranks together.
   const auto timed = [&](double& seconds, const auto& stage) {
     groups_.world->barrier(stream_);
     stream_.synchronize();

@@ -1,5 +1,5 @@
-// A rank's trips through one dispatcher: tokens to their experts, which hand back what they get,
-// and home again. Forward only.
+// Forward trips of a rank's tokens through one dispatcher: to experts that return their input, and
+// back.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace weft::measure {
 
-// The groups of every dispatcher, and the one that keeps time.
+// Groups of every dispatcher, and `world` for barriers.
 struct DispatchGroups {
   std::unique_ptr<comm::Communicator> world, ep, across, within;
 };
@@ -26,14 +26,14 @@ struct TripResult {
 
 class DispatchTrip {
  public:
-  // `model` outlives it, and so do the others.
+  // All arguments must outlive it.
   DispatchTrip(const config::ModelConfig& model,
                const DispatchGroups& groups,
                const derive::DispatchShape& shape,
                tensor::Stream& stream,
                tensor::Pool& pool);
 
-  // All ranks together. CHECKs that each token comes back as often as it chose an expert.
+  // All ranks call it together. CHECKs that each token returns once per chosen expert.
   TripResult run(const model::Routed& routed);
 
  private:

@@ -5,7 +5,8 @@
 namespace weft::measure {
 namespace {
 
-constexpr std::int64_t kBytes = std::int64_t{256} << 20;  // of one: as large as a message
+// Bytes of one copy: as large as a message.
+constexpr std::int64_t kBytes = std::int64_t{256} << 20;
 
 }  // namespace
 
@@ -26,7 +27,7 @@ EndlessCopies::~EndlessCopies() {
   try {
     stream_->synchronize();
   } catch (const std::exception&) {
-    // Whoever computes beside them meets the same error, and tells it.
+    // The compute beside the copies meets the same error and reports it.
   }
   stream_.reset();
   device_.give_back(tensor::Memory::Device, memory_, 2 * kBytes);

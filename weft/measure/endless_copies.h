@@ -1,5 +1,5 @@
-// Copies inside a device's memory, one after the other until the object goes: for measuring what
-// they take of the compute beside them.
+// Continuous copies inside device memory until destruction, to measure how much they slow
+// concurrent compute.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace weft::measure {
 
 class EndlessCopies {
  public:
-  // SystemError where the device has no memory for them.
+  // SystemError if the device has too little memory.
   explicit EndlessCopies(tensor::Device& device);
   ~EndlessCopies();
   EndlessCopies(const EndlessCopies&) = delete;

@@ -16,7 +16,7 @@ using config::Config;
 
 constexpr double kHundredths = 100;
 
-// A run with less of its optimizer's state in host memory.
+// Run with less of its optimizer's state in host memory.
 struct LessOffloaded {
   Config asked;
   MemoryForecast forecast;
@@ -38,7 +38,7 @@ std::optional<LessOffloaded> with_less(const TooLarge& run,
 
 std::string_view key_of(std::string_view word) { return word.substr(0, word.find('=')); }
 
-// Of a key that both have, the later word.
+// Concatenates words; for a key in both, the later word wins.
 std::vector<std::string> joined(std::vector<std::string> words,
                                 const std::vector<std::string>& later) {
   std::erase_if(words, [&](const std::string& word) {

@@ -1,22 +1,22 @@
-// What makes a run fit whose optimizer keeps more in host memory than there is room for.
+// Fits a run whose offloaded optimizer exceeds host memory.
 #pragma once
 
 #include "weft/measure/memory_fit.h"
 
 namespace weft::measure {
 
-// The name of this saving of host memory.
+// Name of this saving of host memory.
 inline constexpr const char* kLessOffload = "less optimizer offload";
 
-// The largest optimizer.optimizer_offload_fraction, in hundredths, with which the run has room in
-// host memory; 0: none of the state. Nothing where it offloads no state, or lacks no host memory.
+// Largest optimizer.optimizer_offload_fraction, in hundredths, that fits into host memory; 0: no
+// state. nullopt: the run offloads no state, or host memory suffices.
 std::optional<double> fraction_with_room(const TooLarge& run);
 
-// That fraction alone, where the device then has room too.
+// Fit with this fraction alone, if the device has room then.
 std::optional<Fit> fit_by_less_offload(const TooLarge& run,
                                        const Tell& tell,
                                        const Forecaster& forecast = forecast_memory);
-// That fraction together with savings of the device's memory.
+// Fit with this fraction and savings of device memory.
 std::optional<Fit> fit_beside_less_offload(const TooLarge& run,
                                            const Tell& tell,
                                            const Forecaster& forecast = forecast_memory);

@@ -19,23 +19,23 @@ using config::DeviceKind;
 using tensor::DType;
 using tensor::Tensor;
 
-// Of processor cores: large enough for the rate, and over within seconds on a slow one.
+// Sizes for processor cores: large enough for the rate, done within seconds on a slow core.
 constexpr std::int64_t kProductOfCores = 1024;
 constexpr std::int64_t kBytesOfCores = std::int64_t{128} << 20;
-// A copy that stays in a core's caches, as the activations of small runs do.
+// A copy within a core's caches, like the activations of small runs.
 constexpr std::int64_t kCachedBytes = 256 << 10;
 constexpr TimerOptions kTimerOfCores{.rounds = 3, .calls = 3, .lead_bytes = 4};
 constexpr CeilingShapes kShapesOfCores{.product = kProductOfCores,
                                        .copy_bytes = kBytesOfCores,
                                        .link_bytes = kBytesOfCores};
 constexpr std::int64_t kFewRows[] = {8, 16, 32, 64, 128, 256};
-constexpr std::int64_t kWidth = 512;  // of the products with few rows
+constexpr std::int64_t kWidth = 512;  // width of the products with few rows
 
 DType dtype_of(plan::Number number) {
   return number == plan::Number::Fp32 ? DType::F32 : DType::BF16;
 }
 
-// The host's time to issue one of many small kernels, on a stream that runs beside it.
+// Host time to issue one of many small kernels on a concurrent stream.
 double launch_seconds(tensor::Device& device) {
   constexpr int kKernels = 1000, kTimes = 5;
   tensor::Pool pool(device);

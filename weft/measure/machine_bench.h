@@ -1,4 +1,4 @@
-// What a rank's device and its host can do, for a hardware profile of the machine at hand.
+// Bench of a rank's device and its host, for a hardware profile of this machine.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,13 @@
 namespace weft::measure {
 
 struct MachineBenchRequest {
-  const config::Config& config;  // judged: its device, threads and number format
+  const config::Config& config;  // judged; gives device, threads and number format
   std::function<void(const std::string& what)> note;
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Rates alone: who the machine is and how much memory it has, the caller knows. Some seconds.
-// Stopped where it was told to. SystemError where there is no such device.
+// Measures rates only; the caller knows the machine's name and memory. Takes some seconds. Throws
+// Stopped when told to stop; SystemError without such a device.
 plan::TimedMachine bench_machine(const MachineBenchRequest& request);
 
 }  // namespace weft::measure

@@ -16,7 +16,7 @@
 namespace weft::measure {
 namespace {
 
-// What is counted is at most so much more than the close estimate says.
+// Largest excess of a dry step over the close estimate.
 constexpr double kNear = 0.02;
 
 train::PredictedMemory stage_of(const plan::MemoryPrice& price, int rank) {
@@ -37,7 +37,7 @@ train::PredictedMemory stage_of(const plan::MemoryPrice& price, int rank) {
   return stage;
 }
 
-// A legal run as it is estimated: without what is missing.
+// Legal run as estimated: without missing parts.
 struct Estimated {
   rules::Verdict verdict;
   MemoryForecast forecast;
@@ -133,7 +133,7 @@ MemoryForecast count_largest(const config::Config& asked, const plan::Hardware& 
     if (counted[largest]) break;
     train::PredictedMemory& stage = forecast.stages[largest];
     const std::vector<train::PredictedMemory> one = count_ranks(asked, {static_cast<int>(largest)});
-    if (one.empty()) return forecast_memory(asked, Priced::No);  // says why not
+    if (one.empty()) return forecast_memory(asked, Priced::No);  // has the reason
     const std::size_t snapshot_bytes = stage.snapshot_bytes;
     stage = one.front();
     stage.snapshot_bytes = snapshot_bytes;

@@ -20,13 +20,14 @@ namespace {
 using config::Config;
 
 using Taken = std::vector<const Saving*>;
-using Parts = std::vector<std::unique_ptr<Saving>>;  // of a saving of several modules
+using Parts = std::vector<std::unique_ptr<Saving>>;  // parts of a saving with several modules
 
 constexpr double kAnyTime = std::numeric_limits<double>::infinity();
-// A saving that frees so much of what is lacking is tried first, too; so many are.
+// Savings that free at least this share of the missing bytes also start an order, up to
+// kMostOrders.
 constexpr double kLarge = 0.2;
 constexpr std::size_t kMostOrders = 5;
-// The optimizer's state is offloaded in so many parts.
+// Steps of the offloaded fraction of optimizer state.
 constexpr double kOffloadParts = 20;
 
 double time_of(const Saving& saving) { return std::max(0.0, saving.seconds); }
@@ -39,7 +40,7 @@ std::int64_t freed(const TooLarge& run, const Overrun& lacking, const MemoryFore
   return less(host_need(run.now, *run.room.host), host_need(then, *run.room.host));
 }
 
-// Each of these has the distributed optimizer in it, and most have the remainders.
+// True for savings that include the distributed optimizer; most include the remainders.
 bool shrinks_optimizer(const Saving& saving) {
   using enum SavingKind;
   return saving.kind == ShardOptimizer || saving.kind == Remainders ||
@@ -53,7 +54,7 @@ bool adds_to(const Config& asked, const Saving& saving, const Saving& other) {
   return both && is_new(*with, *both);
 }
 
-// Tries combinations out, each once.
+// Evaluates combinations, each once.
 class FitSearch {
  public:
   FitSearch(const TooLarge& run,
@@ -80,9 +81,9 @@ class FitSearch {
     }
   }
 
-  // Savings that suffice together: in this order one more after the other, and then again from each
-  // that is large, and without whole layers. The cheapest of what is found; where that costs the
-  // same, without whole layers.
+  // Cheapest sufficient combination. Savings are added in this order, then again starting from each
+  // large one, and once without full layers. At equal cost the combination without full layers
+  // wins.
   std::optional<Fit> cheapest(const Taken& order) {
     std::optional<Found> best = collect(order, kAnyTime);
     const double most_seconds = best ? best->fit.seconds : kAnyTime;
@@ -104,12 +105,12 @@ class FitSearch {
     bool has_whole_layers = false;
   };
 
-  // Where the run begins to fit as savings of `order` are added, those that cost less together than
-  // `most_seconds`; without the needless ones.
+  // First sufficient prefix of `order`, among prefixes cheaper than `most_seconds`; without
+  // needless savings.
   std::optional<Found> collect(const Taken& order, double most_seconds) {
     const std::vector<Taken> steps = steps_of(order, most_seconds);
     if (steps.empty() || !suffices(steps.back())) return std::nullopt;
-    std::size_t too_few = 0, enough = steps.size();  // of them
+    std::size_t too_few = 0, enough = steps.size();  // indices in steps
     while (enough - too_few > 1) {
       const std::size_t some = (too_few + enough) / 2;
       (suffices(steps[some - 1]) ? enough : too_few) = some;
@@ -129,7 +130,7 @@ class FitSearch {
     if (large.size() > kMostOrders) large.resize(kMostOrders);
     for (const Saving* first : large) {
       Taken all = order;
-      // Whole layers would take its place.
+      // Full layers would replace it.
       if (first->kind == SavingKind::Recompute) std::erase_if(all, is_whole);
       std::erase(all, first);
       all.insert(all.begin(), first);
@@ -138,8 +139,8 @@ class FitSearch {
     return orders;
   }
 
-  // The first of an order, the first two, and so on: those that go together, cost less than
-  // `most_seconds` and take no host memory that is not there.
+  // Prefixes of an order, among savings that combine, cost less than `most_seconds` and fit into
+  // host memory.
   std::vector<Taken> steps_of(const Taken& order, double most_seconds) {
     std::vector<Taken> steps;
     Taken taken;
@@ -172,12 +173,12 @@ class FitSearch {
            std::tuple(other.has_whole_layers, other.fit.names.size());
   }
 
-  // What is no time.
+  // Step time too small to count.
   double trifle() const { return kNoTime * run_.now.step_seconds; }
 
   static bool is_whole(const Saving* saving) { return saving->kind == SavingKind::RecomputeAll; }
 
-  // Whole layers take the place of modules.
+  // Adds a saving; full layers replace modules.
   static Taken with(Taken taken, const Saving* saving) {
     if (is_whole(saving)) {
       std::erase_if(taken, [](const Saving* each) { return each->kind == SavingKind::Recompute; });
@@ -186,7 +187,7 @@ class FitSearch {
     return taken;
   }
 
-  // What they cost one by one. Of the optimizer's offload nobody knows yet: it may be a part.
+  // Sum of the single costs. Optimizer offload is unknown here: a fraction of it may suffice.
   static double seconds_of(const Taken& taken) {
     double all = 0;
     for (const Saving* saving : taken) {
@@ -195,7 +196,7 @@ class FitSearch {
     return all;
   }
 
-  // As if each took what it takes alone; where that is too much, as it is.
+  // Sums the single needs of host memory; if they exceed the room, forecasts the combination.
   bool has_host_room(const Taken& taken) {
     if (!run_.room.host) return true;
     const HostRoom& host = *run_.room.host;
@@ -207,13 +208,13 @@ class FitSearch {
     return left && left->host <= lacking_.host;
   }
 
-  // A set's run, and what its savings make of it.
+  // Config of a combination, and the effect of its savings.
   struct Known {
     Config config;
     SavedState state;
   };
 
-  // None where one of them changes nothing, or the rules refuse it.
+  // nullopt: one of them changes nothing, or the rules refuse the combination.
   std::optional<Known> known(const Taken& taken) {
     if (taken.empty()) return asked_;
     {
@@ -234,7 +235,7 @@ class FitSearch {
     return is_new(before.state, after.state) ? std::optional(std::move(after)) : std::nullopt;
   }
 
-  // None where it is not predicted.
+  // nullopt: not predicted.
   std::optional<Overrun> look_at(const Taken& taken) {
     const std::optional<Known> run = known(taken);
     return run ? look_at(taken, run->config) : std::nullopt;
@@ -257,8 +258,8 @@ class FitSearch {
   static bool is_enough(const std::optional<Overrun>& left) { return left && left->is_none(); }
   bool suffices(const Taken& taken) { return is_enough(look_at(taken)); }
 
-  // What others make idle goes, and then what the run fits without: first what rounds, then what
-  // costs most, then what frees least.
+  // Removes savings that others make redundant, then those the run fits without. Numerics-changing
+  // savings go first, then the most expensive, then the smallest.
   Taken without_needless(const Taken& taken) {
     Taken rest = in_parts(taken);
     Taken costly = rest;
@@ -284,8 +285,8 @@ class FitSearch {
     return taken;
   }
 
-  // Modules that are offloaded together, each by itself and without those that change nothing;
-  // together still where they do not have the same effect one by one.
+  // Splits an offload of several modules, without modules that change nothing. The modules stay
+  // together if their effect differs one by one.
   Taken in_parts(const Taken& taken) {
     Taken all;
     for (const Saving* saving : taken) {
@@ -306,7 +307,7 @@ class FitSearch {
     return is_same ? all : whole;
   }
 
-  // No more of the optimizer's state in host memory than it takes.
+  // Offloads the least optimizer state that suffices.
   Config with_least_offload(const Taken& taken, Config config) {
     if (!config.optimizer.optimizer_cpu_offload) return config;
     const double before = run_.asked.optimizer.optimizer_cpu_offload
@@ -314,7 +315,7 @@ class FitSearch {
                               : 0;
     const double most = config.optimizer.optimizer_offload_fraction;
     const auto share = [](int parts) { return parts / kOffloadParts; };
-    // So many parts are too few, and so many do.
+    // `few` parts are too few; `enough` parts suffice.
     int few = 0, enough = static_cast<int>(std::ceil(most * kOffloadParts));
     while (share(few + 1) <= before) ++few;
     while (enough - few > 1) {
@@ -327,7 +328,7 @@ class FitSearch {
     return config;
   }
 
-  // Modules that are offloaded are named together.
+  // Names offloaded modules together.
   static std::vector<std::string> names_of(const Taken& taken) {
     std::vector<std::string> names;
     std::optional<std::size_t> offload;
@@ -348,7 +349,7 @@ class FitSearch {
   const Overrun lacking_;
   const Known asked_;
   std::map<const Saving*, Parts> parts_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // guards the two below
   std::map<Taken, std::optional<Known>> known_;
   std::map<std::vector<std::string>, std::optional<Overrun>> seen_;
 };

@@ -1,4 +1,4 @@
-// Which savings let a run fit that does not fit its room.
+// Search for savings that make a run fit its memory.
 #pragma once
 
 #include <optional>
@@ -10,36 +10,35 @@
 
 namespace weft::measure {
 
-// A run that is too large: as it was asked for, forecast and priced, and what it has to fit in.
+// Run that exceeds its memory: its config as written, its forecast and the available room.
 struct TooLarge {
   const config::Config& asked;
   const MemoryForecast& now;
   const MemoryRoom& room;
 };
 
-// Savings that free some of what is lacking (`bytes` says how much of it: of the largest device, or
-// of host memory where only that is lacking) and take no host memory that is not there; cheapest
-// first.
+// Savings that free some of the missing bytes and fit into host memory, cheapest first.
+// Saving::bytes counts the largest device, or host memory if only that is missing.
 std::vector<Saving> helpful_savings(const TooLarge& run, const Savings& savings);
 
-// The first ones, so many at most, of which none does what another does in part or whole: not whole
-// layers beside one of their modules, say, nor two forms of a smaller optimizer.
+// First savings, at most `most`, without overlaps: not full layers beside one of their modules, not
+// two forms of a smaller optimizer.
 std::vector<Saving> apart(const config::Config& asked,
                           const std::vector<Saving>& savings,
                           std::size_t most);
 
-// Savings that together let the run fit.
+// Savings that together make the run fit.
 struct Fit {
   std::vector<std::string> names;
   std::vector<std::string> words;
   std::size_t peak_bytes = 0;
-  double seconds = 0;  // so much longer is a step; nominal
+  double seconds = 0;  // additional step time; nominal
 };
 
-// The cheapest that was found (docs/decisions/0066): savings are collected in their order until the
-// run fits, and again from each large one first; what turns out to be needless is left out. Those
-// that round otherwise are taken only where nothing suffices without them. Of the optimizer's state
-// no more twentieths are offloaded than it takes. None: not even all of it suffices.
+// Cheapest combination found (docs/decisions/0066). Savings are added in their order until the run
+// fits, and again starting from each large one; needless ones are then removed. Savings that change
+// numerics are used only if nothing else suffices. Optimizer state is offloaded in the fewest
+// twentieths that suffice. nullopt: even all savings together do not suffice.
 std::optional<Fit> find_fit(const TooLarge& run,
                             const std::vector<Saving>& helpful,
                             const Tell& tell,

@@ -22,7 +22,7 @@
 namespace weft::measure {
 namespace {
 
-// Ranks of a GPU run share machines as its GPUs do, where nobody says how.
+// Distributes the ranks of a GPU run over machines as its GPU type does, unless set.
 void share_machines(config::Config& config) {
   if (!derive::is_on_gpu(config) || config.runtime.ranks_per_node) return;
   const std::int64_t world = derive::layout_of(config).world;
@@ -31,7 +31,7 @@ void share_machines(config::Config& config) {
   if (ranks > 0 && world % ranks == 0) config.runtime.ranks_per_node = ranks;
 }
 
-// As this process can take it: as it is, else as one rank of a pretended world.
+// Config that this process can count: unchanged, or as one rank of a pretended world.
 rules::Verdict countable(config::Config config) {
   rules::Verdict verdict = rules::judge(config);
   if (verdict.judged) return verdict;
@@ -40,7 +40,7 @@ rules::Verdict countable(config::Config config) {
   return rules::judge(config);
 }
 
-// Of the run that was asked for: one that is counted as a pretended world has no checkpoints.
+// Snapshots of the run as written: a pretended world has no checkpoints.
 std::vector<std::size_t> snapshots(const config::Config& asked,
                                    const rules::JudgedConfig& counted) {
   const bool is_left = derive::optimizer_offload(counted).is_on();  // rule W116
@@ -50,9 +50,9 @@ std::vector<std::size_t> snapshots(const config::Config& asked,
   return train::predict_snapshots(counted, ranks);
 }
 
-// The run as it is counted, with as few micro-batches as keep its order.
+// Run as counted, with the fewest micro-batches of the same order.
 struct ShortRun {
-  config::Config whole;  // without what is missing
+  config::Config whole;  // without missing parts
   std::int64_t micro_batches = 0, run = 0;
   rules::Verdict verdict;
 };
@@ -66,15 +66,15 @@ ShortRun short_run(const config::Config& asked) {
   return run;
 }
 
-// Of a training step at nominal costs.
+// Time of a training step at nominal costs.
 double nominal_seconds(const config::Config& config, const std::vector<schedule::RankPlan>& plans) {
   const grid::Grid grid(derive::layout_of(config));
   return plan::simulate_nominal(config, grid, plans, plan::rates_of(config.hardware))
       .step_seconds();
 }
 
-// Of each micro-batch that a step of `run` was shortened by: its pipeline is full then, and what a
-// step does once, at its end, is not in it.
+// Additional time per micro-batch beyond `run`: the pipeline is full then, and the end of the step
+// does not repeat.
 double seconds_of_another(const config::Config& config, std::int64_t run, double seconds) {
   const std::int64_t group = derive::micro_batch_group(config.model);
   const rules::Verdict longer = countable(plan::with_micro_batches(config, run + group));

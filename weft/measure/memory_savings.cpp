@@ -36,13 +36,13 @@ constexpr RecomputeModule kModules[] = {RecomputeModule::CoreAttn,
 
 using Offloaded = std::vector<config::OffloadModule>;
 
-// Those that go together: the projection's input is attention's output.
+// Modules offloaded together: the projection's input is attention's output.
 std::vector<Offloaded> offloads() {
   using enum config::OffloadModule;
   return {{CoreAttn, AttnProj}, {AttnNorm}, {MlpNorm}, {QkvLinear}, {ExpertFc1}, {MoeAct}};
 }
 
-// Large enough for products to be as fast as of all tokens.
+// Large enough for products to run at full speed.
 constexpr std::int64_t kLogitsChunk = 1024;
 
 void recompute(Config& config, RecomputeModule module) {
@@ -52,7 +52,7 @@ void recompute(Config& config, RecomputeModule module) {
     modules = model.recompute_modules.value_or(std::vector{RecomputeModule::CoreAttn});
   }
   modules.push_back(module);
-  std::ranges::sort(modules);  // what is the same has the same words
+  std::ranges::sort(modules);  // equal sets have equal words
   model.recompute_granularity = RecomputeGranularity::Selective;
   model.recompute_modules = modules;
 }
@@ -80,7 +80,7 @@ void shard_optimizer(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
 }
 
-// Whether host memory is another than that of the ranks.
+// True if host memory is separate from the ranks' memory.
 bool has_host_beside(const Config& config) {
   return derive::is_on_gpu(config) || config.runtime.device == config::DeviceKind::Cuda;
 }
@@ -90,7 +90,7 @@ void offload_optimizer(Config& config) {
   config.optimizer.optimizer_offload_fraction = 1;
 }
 
-// It is the distributed optimizer that has them.
+// Remainders need the distributed optimizer.
 void keep_remainders(Config& config) {
   shard_optimizer(config);
   config.optimizer.use_precision_aware_optimizer = true;
@@ -101,13 +101,13 @@ void shrink_moments(Config& config) {
   config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
 }
 
-// Of weights in bf16; those of fp32 weights are as wide as they.
+// Halves gradients of bf16 weights; gradients of fp32 weights keep their width.
 void shrink_gradients(Config& config) {
   keep_remainders(config);
   config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
 }
 
-// As it is asked for, and as it is counted.
+// True if the config is legal as written and as counted.
 bool is_legal(const Config& config) {
   return rules::judge(config).legal() && rules::judge(rules::without_missing(config)).legal();
 }
@@ -151,7 +151,7 @@ std::optional<Config> with_saving(Config config, const Saving& saving) {
   if (is_legal(config)) return config;
   config.runtime.recompute_under_overlap = true;
   if (is_legal(config)) return config;
-  // Captured graphs run nothing again that is not captured.
+  // Recomputation inside captured graphs is not possible: turns the graphs off.
   config.model.cuda_graph_impl = config::CudaGraphImpl::None;
   config.model.cuda_graph_modules = config.model.cuda_graph_scope = {};
   return is_legal(config) ? std::optional(config) : std::nullopt;
@@ -215,7 +215,7 @@ std::vector<std::string> words_of(const Config& before, const Config& after) {
 
 namespace {
 
-// Whether any layer offloads a part of that module.
+// True if any layer offloads a part of that module.
 bool offloads_any(const Config& config, config::OffloadModule module) {
   Config named = config;
   named.runtime.offload_layers_share = 1;
@@ -230,7 +230,7 @@ bool offloads_any(const Config& config, config::OffloadModule module) {
   return false;
 }
 
-// Whether a module is to be offloaded and the link has no room for it in any layer.
+// True if the module is selected and the link has no capacity for it in any layer.
 bool finds_link_full(const Config& config, const Saving& saving) {
   const bool is_limited = config.runtime.offload_layers_share == 0;
   if (saving.kind != SavingKind::Offload || !is_limited) return false;
@@ -240,7 +240,7 @@ bool finds_link_full(const Config& config, const Saving& saving) {
   return !offloads_any(config, module) && offloads_any(unlimited, module);
 }
 
-// `full`: of those that are none, because the link carries no more.
+// `full`: receives the names of savings that the link cannot carry.
 std::vector<Saving> known_savings(const Config& asked, std::vector<std::string>& full) {
   std::vector<Saving> all;
   for (const RecomputeModule module : kModules) {

@@ -1,5 +1,4 @@
-// Savings of memory that a run does not take: what each would free, and how much longer a step
-// would be.
+// Unused memory savings of a run: freed bytes and additional step time of each.
 #pragma once
 
 #include <functional>
@@ -31,51 +30,51 @@ enum class SavingKind {
 
 struct Saving {
   SavingKind kind = SavingKind::Recompute;
-  std::optional<config::RecomputeModule> module = {};  // of Recompute
-  std::vector<config::OffloadModule> offloaded = {};   // of Offload
+  std::optional<config::RecomputeModule> module = {};  // for Recompute
+  std::vector<config::OffloadModule> offloaded = {};   // for Offload
   std::string name;                                    // "moe_act", "full recomputation"
-  std::vector<std::string> words;  // to type: "model.recompute_granularity=full"
-  std::size_t peak_bytes = 0;      // of the run with it alone
-  std::int64_t bytes = 0;          // so much less than without
-  double seconds = 0;              // so much longer is its step; nominal
-  std::size_t host_bytes = 0;      // so much more host memory has the rank that needs most of it
-  MemoryForecast forecast = {};    // of the run with it, without time lines
+  std::vector<std::string> words;  // command-line words: "model.recompute_granularity=full"
+  std::size_t peak_bytes = 0;      // peak with this saving alone
+  std::int64_t bytes = 0;          // freed bytes at the peak
+  double seconds = 0;              // additional step time; nominal
+  std::size_t host_bytes = 0;      // additional host memory of the rank that needs most of it
+  MemoryForecast forecast = {};    // run with this saving, without timelines
 
-  // Whether training rounds otherwise with it.
+  // True if training rounds differently with it.
   bool rounds() const {
     return kind == SavingKind::SmallMoments || kind == SavingKind::SmallGradients;
   }
 };
 
-// Less than this share of a step is no time: it is not to be seen in what is printed.
+// Smallest visible share of step time; less prints as no time.
 inline constexpr double kNoTime = 1e-5;
-// How names of offloads begin.
+// Prefix of offload names.
 inline constexpr std::string_view kOffload = "offload ";
 
-// By bytes for a second; those that cost nothing of a step come first, by bytes.
+// Sorts by bytes per second; savings without step time come first, by bytes.
 void sort_by_cost(std::vector<Saving>& savings, double step_seconds);
 
 struct Savings {
   std::vector<Saving> worthwhile;    // cheapest first
-  std::vector<std::string> without;  // names of those that free nothing at the peak
-  std::vector<Saving> elsewhere;     // these: they may free host memory
+  std::vector<std::string> without;  // names of savings that free nothing at the peak
+  std::vector<Saving> elsewhere;     // the savings named in `without`; they may free host memory
 };
 
-// `tell` hears how far it is, from whatever thread.
+// Progress callback; any thread may call it.
 using Tell = std::function<void(const std::string&)>;
 
-// Of a legal run that is predicted and priced; `asked` as forecast_memory takes it. Every saving is
-// the run with that saving, forecast: nothing is estimated.
+// Savings of a legal run that is predicted and priced; `asked` as in forecast_memory. Each saving
+// is a forecast of the run with that saving.
 Savings find_savings(const config::Config& asked,
                      const MemoryForecast& now,
                      const Tell& tell,
                      const Forecaster& forecast = forecast_memory);
 
-// The run with a saving; none where the rules refuse it.
+// Config with a saving; nullopt: the rules refuse it.
 std::optional<config::Config> with_saving(config::Config config, const Saving& saving);
 
-// What savings make of a run: what runs again, what is offloaded from which layers, who keeps the
-// optimizer's state, where, and in how many bytes.
+// Effect of savings on a run: recomputed parts, offloaded parts by layer, and the optimizer state's
+// sharding, place and size.
 struct SavedState {
   std::set<std::pair<schedule::Piece, schedule::Part>> recomputed;
   std::optional<int> recomputed_layers;
@@ -84,14 +83,14 @@ struct SavedState {
   bool is_sharded = false;
   derive::LogitsKept logits = derive::LogitsKept::Whole;
   double share_on_host = 0;
-  std::int64_t bytes_of_parameter = 0;  // of optimizer state and gradient
+  std::int64_t bytes_of_parameter = 0;  // bytes of optimizer state and gradient per parameter
 };
 SavedState saved_state(const config::Config& asked);
 
-// Whether a saving changes anything.
+// True if a saving changes the run.
 bool is_new(const SavedState& before, const SavedState& after);
 bool is_new(const config::Config& before, const config::Config& after);
-// "model.recompute_modules=[moe_act]" for every key of savings that has another value.
+// Words such as "model.recompute_modules=[moe_act]" for every changed key of savings.
 std::vector<std::string> words_of(const config::Config& before, const config::Config& after);
 
 }  // namespace weft::measure

@@ -17,7 +17,7 @@ void scale(double share, std::size_t& bytes) {
   bytes = static_cast<std::size_t>(share * static_cast<double>(bytes));
 }
 
-// Of a stage: all of its activations by one share, so that pieces add up.
+// Scales all activations of a stage by one factor, so that pieces still add up.
 void keep_share(double share, train::PredictedMemory& stage) {
   train::PeakMoment& peak = stage.at_peak;
   const std::size_t before = peak.bytes[kActivations];

@@ -60,8 +60,8 @@ class OffloadedSteps {
     }
     CHECK(result_.parameters > 0, "a bench of offloaded state without any");
     const double parameters = number(result_.parameters);
-    // A gradient is read; two moments and the master weight are read and written; the new weight is
-    // written, where it is not the master itself.
+    // The gradient is read; two moments and the master weight are read and written; the new weight
+    // is written unless it is the master itself.
     const bool are_wide = derive::main_gradients(config_) == config::Precision::Fp32;
     const double gradient = are_wide ? kFp32 : kFp32 / 2;
     result_.memory_bytes = parameters * (gradient + 6 * kFp32 + (is_fp32 ? 0 : weight));
@@ -69,7 +69,7 @@ class OffloadedSteps {
     result_.up_bytes = parameters * weight;
   }
 
-  // The best of a few: a ceiling is what the machine can do.
+  // Minimum of several runs: a ceiling is the machine's best.
   template <typename Work>
   static double best_seconds(const Work& work) {
     double best = 0;
@@ -77,17 +77,18 @@ class OffloadedSteps {
       const std::int64_t begin = tensor::now_ns();
       work();
       const double seconds = number(tensor::now_ns() - begin) * 1e-9;
-      if (i > 0) best = i == 1 ? seconds : std::min(best, seconds);  // the first takes pages
+      // The first run allocates pages.
+      if (i > 0) best = i == 1 ? seconds : std::min(best, seconds);
     }
     return best;
   }
 
-  // No more than what is offloaded: a small model's run is to stay small.
+  // Sizes limited to the offloaded bytes: a small model's run stays small.
   void measure_ceilings() {
     tensor::Stream& host = *engine_.host();
     tensor::Stream& down = engine_.lanes()[schedule::Lane::Copy];
     tensor::Stream& up = engine_.lanes()[schedule::Lane::CopyIn];
-    tensor::Pool pool(engine_.device());  // apart, so that the run's peaks do not count it
+    tensor::Pool pool(engine_.device());  // separate: does not count in the run's peaks
     {
       const tensor::Shape shape{std::min(kMemoryElements, result_.parameters)};
       const Tensor from = Tensor::host_visible(pool, DType::F32, shape, Tag::Offloaded);
@@ -133,7 +134,7 @@ class OffloadedSteps {
     steps_.push_back(seconds);
   }
 
-  // From when the host knows the norm until the last weights are back.
+  // From the time at which the host knows the norm until the last weights are uploaded.
   static double seconds_of_end(const std::vector<trace::Span>& spans) {
     std::int64_t begin = 0, end = 0;
     for (const trace::Span& span : spans) {

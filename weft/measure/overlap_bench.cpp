@@ -25,16 +25,16 @@ using namespace train;
 namespace {
 
 constexpr int kTracedRounds = 2;
-constexpr int kCorrectingSteps = 2;  // on each emulated fabric of one rank alone
-constexpr int kCorrections = 2;      // of links that are to add a share to the step
+constexpr int kCorrectingSteps = 2;  // on each emulated fabric, with one rank alone
+constexpr int kCorrections = 2;      // corrections of links that must add a share to the step
 constexpr int kSettingRounds = 3;    // one step each with and without a trace
-constexpr int kCopyingSteps = 1;     // beside copies that never end
+constexpr int kCopyingSteps = 1;     // beside endless copies
 constexpr double kLatencySeconds = 20e-6;
-// Of emulated links, in bytes a second.
+// Limits of emulated links, in bytes per second.
 constexpr double kSlowest = 1e3, kFastest = 1e12;
-constexpr double kCorrection = 2;  // the most that one changes
+constexpr double kCorrection = 2;  // largest factor of one correction
 
-// What is measured of one order on one fabric.
+// Measurements of one order on one fabric.
 struct OverlapMeasured {
   std::vector<double> seconds;
   std::vector<trace::Timeline> timelines;
@@ -42,7 +42,7 @@ struct OverlapMeasured {
   std::int64_t peak_bytes = 0;
 };
 
-// Puts another run of a rank to those before it.
+// Adds a run of a rank to its earlier runs.
 void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
   const auto found = std::ranges::find(timelines, run.rank, &trace::Timeline::rank);
   if (found == timelines.end()) {
@@ -57,10 +57,10 @@ grid::Fabric links_of(double bytes_per_second) {
   return {.intra = link, .inter = link};
 }
 
-// Links over which communication takes that long, by what it takes over any.
+// Bisects the bandwidth for a given communication time.
 grid::Fabric links_for(double communication_seconds,
                        const std::function<double(const grid::Fabric&)>& seconds_over) {
-  // The more bandwidth, the less time: where the range is halved, one half has the answer.
+  // Time falls with bandwidth, so one half of the range contains the answer.
   double slow = kSlowest, fast = kFastest;
   while (fast > 1.001 * slow) {
     const double middle = std::sqrt(slow * fast);
@@ -69,24 +69,24 @@ grid::Fabric links_for(double communication_seconds,
   return links_of(fast);
 }
 
-// Those over which it took `measured` seconds, made faster or slower. What was measured is a
-// difference of two times, which other programs can make anything, also nothing at all: one
-// correction goes only so far, or a wire would carry bytes for minutes.
+// Links adjusted to the measured time. The measurement is a difference of two times, which other
+// programs can distort to any value, even 0. Each correction is therefore limited; otherwise a link
+// could carry bytes for minutes.
 grid::Fabric corrected(const grid::Fabric& links, double measured, double communication_seconds) {
-  // No compute to compare with (it is a difference of two measured times) asks for the fastest.
+  // Without a compute time to compare with, use the fastest links.
   if (communication_seconds <= 0) return links_of(kFastest);
   const double factor = std::clamp(measured / communication_seconds, 1 / kCorrection, kCorrection);
   return links_of(std::clamp(links.intra.bytes_per_second * factor, kSlowest, kFastest));
 }
 
-// What compute takes alone, from the plain order on free links.
+// Compute time alone, from the plain order on free links.
 struct ComputeAlone {
   double seconds = 0;
   double layers_seconds = 0;  // without embedding, head and optimizer
 };
 
-// The links of ranks that are threads are copies between them. One rank's are copies inside the
-// device, which a network would not ask of it: they do not count as its compute.
+// Treatment of local copies on free links. Threads: they are the links. One rank alone: copies
+// inside the device that a network would not need; they do not count as compute.
 enum class OwnCopies { Count, DoNotCount };
 
 ComputeAlone compute_alone(const OverlapMeasured& plain, OwnCopies copies) {
@@ -98,7 +98,7 @@ ComputeAlone compute_alone(const OverlapMeasured& plain, OwnCopies copies) {
   return alone;
 }
 
-// One rank's part in the experiment. All ranks take the same decisions, from rank 0's clock.
+// One rank's part. All ranks take the same decisions from rank 0's clock.
 class RankOverlapBench {
  public:
   RankOverlapBench(const OverlapBenchRequest& request, comm::Endpoint& endpoint)
@@ -130,11 +130,11 @@ class RankOverlapBench {
  private:
   static constexpr int kWarmUpSteps = 4;
 
-  // Who takes the steps of an order.
+  // Engine and executor of an order.
   struct Runner {
-    std::unique_ptr<Engine> own;  // of an order with nodes of its own
+    std::unique_ptr<Engine> own;  // for an order with its own nodes
     std::unique_ptr<schedule::RankPlan> plan;
-    std::unique_ptr<exec::Executor> executor;  // of the plan, on the plain order's engine
+    std::unique_ptr<exec::Executor> executor;  // runs the plan on the plain order's engine
   };
 
   Runner runner_of(const OverlapOrder& order) {
@@ -165,12 +165,12 @@ class RankOverlapBench {
     return runners_[order].own ? runners_[order].own->training() : *runners_[order].executor;
   }
 
-  // Whether this process can be given links.
+  // True if links can be emulated in this process.
   bool emulates() const { return !config::are_processes(config_.runtime.backend); }
   bool is_alone() const { return config::is_pretended(config_.runtime.backend); }
   OwnCopies copies() const { return is_alone() ? OwnCopies::DoNotCount : OwnCopies::Count; }
 
-  // On cores of the host copies are threads, of which an order has as many as its links need.
+  // On host cores copies are threads, and an order has as many as it has links.
   bool copies_beside_compute() { return is_alone() && !engine_.device().is_the_host(); }
 
   static bool has_share(const FabricTarget& target) {
@@ -187,7 +187,7 @@ class RankOverlapBench {
     return kCorrectingSteps * static_cast<int>(std::ranges::count_if(request_.targets, has_share));
   }
 
-  // In every round, on every fabric, every order takes a step.
+  // Each round runs one step of every order on every fabric.
   void measure(int rounds, exec::Tracing tracing) {
     measured_.resize(fabrics_.size());
     for (int round = 0; round < rounds; ++round, ++round_) {
@@ -223,13 +223,13 @@ class RankOverlapBench {
     }
   }
 
-  // A step of one order, and how long it took.
+  // Trains a step in one order; returns its time.
   double train(std::size_t order, exec::Tracing tracing) {
     const Batch batch = read();
     Engine& engine = engine_of(order);
     engine.pool().reset_peaks();
-    // Where the buffers of the step before fit is planned now and then (decision 26): not in the
-    // time of this one, which may be of another order.
+    // Occasional replanning of the previous step's memory (decision 26) stays outside of the timed
+    // step, which may belong to another order.
     engine.pool().settle();
     barrier();
     const auto start = std::chrono::steady_clock::now();
@@ -250,7 +250,7 @@ class RankOverlapBench {
     return agreed(seconds);
   }
 
-  // All ranks go on with rank 0's number, and stop when rank 0 was told to.
+  // Broadcasts rank 0's number and its stop request.
   double agreed(double seconds) {
     tensor::Stream& stream = engine_.lanes()[schedule::Lane::Compute];
     tensor::Tensor number(engine_.pool(), tensor::DType::F64, {3}, tensor::Tag::Workspace);
@@ -287,8 +287,8 @@ class RankOverlapBench {
     barrier();
   }
 
-  // Links so slow that communication takes its share of compute alone. Both are known from plain
-  // steps on free links: what the nodes cost there stays, and the wire is added to it.
+  // Chooses links on which communication takes its share of compute alone. Plain steps on free
+  // links give both: the nodes' cost there stays, and the wire is added.
   void set_fabrics() {
     fabrics_.resize(request_.targets.size());
     if (!emulates()) return;
@@ -300,7 +300,7 @@ class RankOverlapBench {
       }
     }
     if (copies_beside_compute() && !stopped_) measure_beside_copies(plain);
-    // Rank 0 has the traces, and sets the links of all.
+    // Rank 0 has the traces and sets the links for all.
     if (!stopped_ && engine_.rank() == 0) simulate_fabrics(plain);
     for (std::size_t i = 0; i < fabrics_.size() && !stopped_; ++i) {
       if (is_added(request_.targets[i])) correct(fabrics_[i], request_.targets[i], plain);
@@ -343,8 +343,8 @@ class RankOverlapBench {
                                             : free.added_seconds(links);
   }
 
-  // Ranks that wait for a wire wake up later than simulated ones: what the links add is measured
-  // too, by the steps that other programs disturbed least. All ranks take them.
+  // Measures the time that links add, since ranks wake later from a wire than simulated ones. Uses
+  // the least disturbed steps. All ranks take part.
   void correct(std::optional<grid::Fabric>& links,
                const FabricTarget& target,
                const OverlapMeasured& plain) {
@@ -362,9 +362,8 @@ class RankOverlapBench {
     }
   }
 
-  // Copies inside a device are a large part of what its operations cost on free links, and run
-  // beside the wire and not before it: how long communication takes is measured over the links
-  // found, and the bandwidth corrected by it.
+  // Corrects the bandwidth by measurement. On free links device copies dominate an operation's
+  // cost, and they overlap with the wire instead of preceding it.
   grid::Fabric links_alone(double communication_seconds, const plan::OverlapPrediction& free) {
     const auto seconds_over = [&](const grid::Fabric& any) {
       return free.layers_communication_seconds(any);
@@ -419,14 +418,14 @@ class RankOverlapBench {
   const OverlapBenchRequest& request_;
   comm::Endpoint& endpoint_;
   const std::vector<OverlapOrder>& orders_;
-  const config::Config& config_;  // of the plain order
-  Engine engine_;                 // likewise
+  const config::Config& config_;  // plain order
+  Engine engine_;                 // plain order
   std::unique_ptr<data::Dataset> dataset_;
   std::vector<Runner> runners_;  // by order
   std::vector<std::optional<grid::Fabric>> fabrics_;
   std::vector<std::vector<OverlapMeasured>> measured_;  // by fabric and order
-  std::int64_t step_ = 0;                               // of the optimizer
-  std::int64_t round_ = 0;                              // all steps of a round take the same tokens
+  std::int64_t step_ = 0;                               // optimizer step
+  std::int64_t round_ = 0;                              // all steps of a round use the same tokens
   std::int64_t last_peak_ = 0;
   double slower_beside_copies_ = 0;
   int done_ = 0, total_ = 0;

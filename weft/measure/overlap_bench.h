@@ -1,7 +1,7 @@
-// The overlap experiment: one model, the same steps in several orders (plain; overlapped; more so),
-// on several fabrics, all in one process and in turn, so that noise falls on all alike. Equal bits
-// allow it: whichever order runs, the weights go the same way. One rank of a pretended world
-// (loopback) stands for all of them.
+// Overlap experiment: one model trains the same steps in several orders (plain, overlapped, more
+// overlapped) on several fabrics. All orders alternate in one process, so noise affects all alike.
+// Bit-identical orders allow this: the weights evolve the same way. In a pretended world (loopback)
+// one rank stands for all.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,11 @@
 
 namespace weft::measure {
 
-// What communication should take, as a share of compute alone (of one rank alone, both those of the
-// layers): by itself, or what the plain order takes longer than on free links.
+// Target for communication as a share of compute alone (with one rank: both within layers). Alone:
+// communication time by itself. Added: additional time of the plain order over free links.
 enum class WireShare { Alone, Added };
 
-// 0: free links, where communication is a copy; none: links as they are.
+// 0: free links, where communication is a copy; nullopt: the real links.
 struct FabricTarget {
   std::string name;
   std::optional<double> communication_share;
@@ -30,43 +30,43 @@ struct FabricTarget {
 };
 
 struct OverlapBenchRequest {
-  std::vector<OverlapOrder> orders;   // of overlap_orders(), the plain one first
-  std::vector<FabricTarget> targets;  // on a real network there is one, as it is
+  std::vector<OverlapOrder> orders;   // from overlap_orders(), the plain order first
+  std::vector<FabricTarget> targets;  // a real network has one target, itself
   int rounds = 5;
   std::function<void(int done, int of)> progress;
   const std::atomic<bool>* stop = nullptr;  // ends it between two steps
   train::Process process = {};
 };
 
-// One order on one fabric.
+// Result of one order on one fabric.
 struct OverlapRun {
   std::string name;
-  std::vector<double> seconds;             // of each timed step
-  std::vector<trace::Timeline> timelines;  // of the traced steps, all ranks
-  std::int64_t peak_activation_bytes = 0;  // largest of the ranks, activations and communication
+  std::vector<double> seconds;             // timed steps
+  std::vector<trace::Timeline> timelines;  // traced steps on all ranks
+  std::int64_t peak_activation_bytes = 0;  // largest over the ranks; activations and communication
 
   double step_seconds() const;  // median
-  double best_seconds() const;  // the least: what no other program disturbed
+  double best_seconds() const;  // minimum: free of other programs
 };
 
 struct FabricRuns {
   std::string name;
-  std::optional<grid::Fabric> fabric;  // as emulated; none: as it is
+  std::optional<grid::Fabric> fabric;  // as emulated; nullopt: the real links
   std::vector<OverlapRun> runs;
 };
 
 struct OverlapBench {
-  // The plain order on free links; median. Of one rank alone less what its communication took
-  // there. None on a network, which cannot be taken away.
+  // Median of the plain order on free links; with one rank, without its communication there.
+  // nullopt: a network, which cannot be removed.
   std::optional<double> compute_seconds;
-  // What of it the layers took: without embedding, head and optimizer.
+  // Share of the layers: without embedding, head and optimizer.
   std::optional<double> layers_compute_seconds;
   std::vector<FabricRuns> fabrics;
-  // Of one rank alone on a GPU: how much longer, as a part of itself, compute takes beside copies
-  // in the device's memory that never end.
+  // Slowdown of compute beside continuous copies in device memory, as a fraction; for one rank
+  // alone on a GPU.
   double slower_beside_copies = 0;
-  trace::Clocks clocks = trace::Clocks::Shared;  // of the timelines
-  bool is_rank_zero = false;                     // this process holds the results
+  trace::Clocks clocks = trace::Clocks::Shared;  // clocks of the timelines
+  bool is_rank_zero = false;                     // true if this process holds the results
   bool interrupted = false;
 };
 

@@ -23,7 +23,7 @@ OverlapOrder judged(const char* name, const Config& config, Nodes nodes = Nodes:
           .nodes = nodes};
 }
 
-// An order that not every run can have.
+// Adds an order if the rules allow it.
 void add_where_legal(Orders& orders, const char* name, const Config& config, Nodes nodes) {
   const rules::Verdict verdict = rules::judge(config);
   if (verdict.runs()) orders.push_back(judged(name, config, nodes));
@@ -47,7 +47,7 @@ Orders expert_orders(const Config& config) {
           judged("overlap + delayed wgrad", delayed)};
 }
 
-// Buckets are cut only where they overlap: each order has its own.
+// Buckets are cut only for overlap: each order has its own.
 Orders data_orders(const Config& config) {
   Config plain = config;
   plain.comm_overlap.overlap_grad_reduce = plain.ddp.overlap_grad_reduce = false;
@@ -99,12 +99,12 @@ Orders pipeline_orders(const Config& config) {
   Orders orders{judged("plain", plain), judged("overlap_p2p_comm", overlap)};
   Config zero_bubble = overlap;
   zero_bubble.runtime.pipeline_schedule = config::PipelineSchedule::ZeroBubble;
-  // Its attention is in parts.
+  // Its attention is split into parts.
   add_where_legal(orders, "overlap_p2p_comm + zb_h1", zero_bubble, Nodes::Own);
   return orders;
 }
 
-// The same ring, each transfer behind the attention before it or under it.
+// Same ring: each transfer after the previous attention, or under it.
 Orders context_orders(const Config& config) {
   if (std::ranges::none_of(config.model.cp_comm_type, is_ring)) {
     throw base::ConfigError(
@@ -135,7 +135,7 @@ Orders orders_of(const Config& config, BenchedKind kind) {
   UNREACHABLE("kind {}", static_cast<int>(kind));
 }
 
-// Of experts the rules ask.
+// ConfigError without peers of this kind; for experts the rules check that.
 void require_peers(const Config& config, BenchedKind kind) {
   if (kind == BenchedKind::Ep) return;
   const grid::Layout layout = derive::layout_of(config);
@@ -180,7 +180,7 @@ std::vector<OverlapOrder> overlap_orders(const Config& config,
   written.runtime.schedule = folder;
   std::vector<schedule::RankPlan> plans =
       schedule::plan_step(written, grid::Grid(derive::layout_of(written)));
-  schedule::take_orders_from(folder, plans);  // or says what is wrong with it
+  schedule::take_orders_from(folder, plans);  // throws if it is invalid
   orders.push_back(judged("as written", written));
   return orders;
 }

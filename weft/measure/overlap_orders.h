@@ -1,4 +1,4 @@
-// Which orders the overlap experiment holds against each other, for each kind of communication.
+// Orders compared by the overlap experiment, for each kind of communication.
 #pragma once
 
 #include <string>
@@ -17,26 +17,26 @@ constexpr BenchedKind kBenchedKinds[] = {BenchedKind::Ep,
                                          BenchedKind::Tp,
                                          BenchedKind::Pp,
                                          BenchedKind::Cp};
-// "dp": as traces call this kind of communication.
+// Name in traces: "dp".
 std::string_view word(BenchedKind kind);
 
-// Whether an order has the nodes of the plain one, only elsewhere: such orders run on the same
-// engine, and what one costs tells what the other does.
+// OfPlain: the order has the plain order's nodes in other places. Such orders run on one engine,
+// and node costs of one predict the other.
 enum class Nodes { OfPlain, Own };
 
-// One of several runs that differ in one knob each.
+// One of several runs; each differs in one knob.
 struct OverlapOrder {
   std::string name;
   rules::JudgedConfig config;
   std::vector<config::Finding> warnings;
   Nodes nodes = Nodes::OfPlain;
 };
-// The plain order, then those that overlap more and more, each judged as a run of its own; the
-// plain one alone where no overlap of this kind is built. ConfigError where the rules refuse one,
-// or where ranks have no peers to communicate with in this kind.
+// Plain order, then increasingly overlapped orders, each judged as a run of its own. Only the plain
+// order if no overlap of this kind is built. ConfigError if the rules refuse an order, or ranks
+// have no peers in this kind.
 //
-// Where `folder` names schedule files (weft schedule --write), their order comes last; its nodes
-// are those of the plain one.
+// If `folder` names schedule files (weft schedule --write), their order comes last, with the plain
+// order's nodes.
 std::vector<OverlapOrder> overlap_orders(const config::Config& config,
                                          BenchedKind kind = BenchedKind::Ep,
                                          const std::string& folder = "");

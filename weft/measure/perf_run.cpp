@@ -12,7 +12,7 @@ namespace weft::measure {
 using namespace train;
 namespace {
 
-// Of an interrupted run the window is the same, less the steps that did not come.
+// Window of a possibly interrupted run: the same window, cut at the last step.
 std::optional<Window> window_of(const PerfRequest& request, std::int64_t done) {
   Window window = timing_window(request.steps, request.window);
   window.end = std::min(window.end, done);

@@ -1,4 +1,4 @@
-// One run of the harness: a config trained for some steps in this process, and what they cost.
+// One run of the harness: trains a config for some steps in this process and measures them.
 #pragma once
 
 #include <array>
@@ -18,38 +18,37 @@
 
 namespace weft::measure {
 
-// Steps run after the timed ones under the trace, which costs time of its own.
+// Traced steps after the timed ones; tracing takes extra time.
 inline constexpr std::int64_t kTracedSteps = 2;
 
-// What the harness sets in a config it runs, whatever the user wrote: `steps` timed steps and the
-// traced ones, without evaluation and without saving.
+// Config for the harness: `steps` timed steps and the traced ones, without evaluation and saving.
 config::Config perf_config(config::Config config, std::int64_t steps);
 
 struct PerfRequest {
-  rules::JudgedConfig config;  // of perf_config(); ranks are threads
+  rules::JudgedConfig config;  // from perf_config(); ranks are threads
   std::int64_t steps = 0;
   WindowOptions window;
   std::filesystem::path run_dir;  // for config, metrics and trace
-  const std::atomic<bool>* stop;  // set to end after the current step
+  const std::atomic<bool>* stop;  // set it to end after the current step
   std::function<void(const train::StepRecord& record)> progress;
 };
 
 struct PerfRun {
-  std::vector<double> step_ms;  // of every step before the traced ones
+  std::vector<double> step_ms;  // every step before the traced ones
   std::vector<double> losses;
-  std::int64_t not_finite = 0;  // steps that changed nothing
+  std::int64_t not_finite = 0;  // skipped steps
   std::int64_t repeated = 0;    // steps that ran again without their row budget
-  bool interrupted = false;     // fewer steps than asked for
-  // None where it was interrupted before the window had a step.
+  bool interrupted = false;     // fewer steps than requested
+  // nullopt: interrupted before the window had a step.
   std::optional<Window> window;
   std::optional<Steady> steady_ms;
   double tokens_per_second = 0;  // in the window
-  double flops_per_second = 0;   // of the model, by config::flops_per_token, on all ranks
-  std::optional<trace::Exposure> exposure;              // of the traced steps
-  std::vector<trace::Timeline> timelines;               // of all ranks, of the same
-  std::array<std::size_t, tensor::kTags> peak_bytes{};  // of rank 0
+  double flops_per_second = 0;   // FLOP/s of the model on all ranks, by config::flops_per_token
+  std::optional<trace::Exposure> exposure;              // traced steps
+  std::vector<trace::Timeline> timelines;               // traced steps on all ranks
+  std::array<std::size_t, tensor::kTags> peak_bytes{};  // on rank 0
 
-  std::size_t total_peak_bytes() const;  // the tags' peaks together
+  std::size_t total_peak_bytes() const;  // sum of the tags' peaks
 };
 
 PerfRun run_perf(const PerfRequest& request);

@@ -32,7 +32,7 @@ void require_runs(const PredictRequest& request) {
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
-// What nodes of a kind took in a step, of ranks of any stage that have it.
+// Predicted and measured node times in a step by kind, over the stages that have the kind.
 std::vector<NodeKindTimes> kinds_of(const config::Config& config,
                                     const sim::CostTable& predicted,
                                     const std::vector<trace::Timeline>& timelines) {
@@ -88,7 +88,7 @@ class RunningPredictions {
     if (!calibrated) return bench;
     bench.calibrated = std::move(*calibrated);
     done_ = 1;
-    // Before anything of them is measured.
+    // Predictions come before any measurement.
     std::vector<plan::CalibratedStep> steps;
     for (const PredictCase& each : request_.cases) {
       steps.push_back(

@@ -1,5 +1,5 @@
-// Predicted beside measured: one calibration, then steps of many runs, each first predicted and
-// then measured, all in turn.
+// Predictions against measurements: one calibration, then many runs, each predicted and measured,
+// alternating.
 #pragma once
 
 #include <atomic>
@@ -15,21 +15,21 @@ namespace weft::measure {
 
 struct PredictCase {
   std::string name;
-  std::string group;      // cases whose steps are held against each other: which is the fastest
+  std::string group;      // cases compared with each other: the fastest one is determined
   config::Config config;  // not judged
 };
 
 struct PredictRequest {
-  config::Config calibrating;  // the run to calibrate by
+  config::Config calibrating;  // run for the calibration
   std::vector<PredictCase> cases;
-  std::int64_t steps = 8;  // of each run; the first half warm up
+  std::int64_t steps = 8;  // steps of each run; the first half warms up
   int rounds = 3;
   std::filesystem::path folder;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& what, int run, int of)> progress;
 };
 
-// All nodes of one kind ("F.experts") in a step of one rank; the mean over pipeline stages.
+// All nodes of one kind ("F.experts") in a step of one rank; mean over pipeline stages.
 struct NodeKindTimes {
   std::string kind;
   double nodes = 0;
@@ -40,16 +40,16 @@ struct Prediction {
   std::string name, group;
   double predicted_seconds = 0;
   double measured_seconds = 0;  // median
-  std::vector<double> step_ms;  // all that were timed
+  std::vector<double> step_ms;  // all timed steps
   std::vector<NodeKindTimes> kinds;
 
   double error() const { return predicted_seconds / measured_seconds - 1; }
 };
 
-// The fastest of a group as predicted, and as measured.
+// Fastest run of a group by prediction and by measurement.
 struct TopOfGroup {
   std::string group, predicted, measured;
-  double loss = 0;  // what the predicted one takes longer than the measured one, as a share
+  double loss = 0;  // relative extra time of the predicted fastest over the measured fastest
 };
 
 struct PredictBench {
@@ -57,12 +57,12 @@ struct PredictBench {
   std::vector<Prediction> predictions;
   bool interrupted = false;
 
-  double median_error() const;  // of what errors are without their signs
+  double median_error() const;  // median of absolute errors
   double worst_error() const;
-  std::vector<TopOfGroup> tops() const;  // of groups of two or more
+  std::vector<TopOfGroup> tops() const;  // for groups of two or more
 };
 
-// ConfigError where a case may not run here.
+// ConfigError if a case cannot run here.
 PredictBench bench_predict(const PredictRequest& request);
 
 }  // namespace weft::measure

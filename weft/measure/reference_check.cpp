@@ -21,17 +21,17 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-// Relative to the reference's largest magnitude, for fp32; a correct run is ten times better.
+// Tolerances for fp32, relative to the reference's largest magnitude; a correct run is ten times
+// better.
 constexpr double kLogits = 5e-6, kGradient = 1e-5, kFirstLoss = 1e-6, kTrainedLoss = 5e-6;
 
-// In bf16: so many times the other implementation's error, or what one rounding can be: bf16 has 8
-// significant bits, so that rounding to it can change a value by this part of itself, and an error
-// below that is luck.
+// Tolerances for bf16: a multiple of the other implementation's error, or of one rounding. bf16 has
+// 8 significant bits; an error below this relative rounding step is luck.
 constexpr double kTimesPeer = 1.5, kOneRounding = 0x1p-9;
 
-// Of all values of a tensor; a NaN on either side stays a NaN. In fp32 the largest difference over
-// the largest reference value counts. In bf16 every value carries noise, and the largest difference
-// of two runs is that of one unlucky value: there all count, as the root of the mean square does.
+// Difference of two tensors; NaN stays NaN. fp32: the largest difference over the largest reference
+// value. bf16: the root mean square, since every value has noise and the largest difference is one
+// unlucky value.
 struct Difference {
   double error = 0, magnitude = 0;
   double square_error = 0, square_magnitude = 0;
@@ -46,7 +46,7 @@ struct Difference {
   }
 };
 
-// The share's sequences of a (B, S) batch; the last position of a sequence has no label.
+// Sequences of the share in a (B, S) batch; the last position of a sequence has no label.
 Batch cut(const std::vector<std::int32_t>& tokens, const Share& share, std::int64_t sequence) {
   return read_batch(share, sequence, [&](std::int64_t index, std::span<std::int32_t> out) {
     std::copy_n(tokens.begin() + index * sequence, sequence, out.begin());
@@ -56,7 +56,7 @@ Batch cut(const std::vector<std::int32_t>& tokens, const Share& share, std::int6
 
 class RankCheck {
  public:
-  // `bf16`: null for a run in fp32.
+  // nullptr `bf16`: a run in fp32.
   RankCheck(Engine& engine,
             const checkpoint::HuggingFaceModel& model,
             const checkpoint::ReferenceRun& reference,
@@ -77,8 +77,8 @@ class RankCheck {
     differences_.push_back(difference);
   }
 
-  // Of the first batch; `fp32` is the tolerance of such a run. In a mean of `terms` numbers,
-  // roundings that have nothing to do with each other mostly cancel.
+  // Notes a check of the first batch with the tolerance for fp32. In a mean of `terms` numbers,
+  // independent roundings mostly cancel.
   void note_first(const std::string& name,
                   const Difference& difference,
                   double fp32,
@@ -106,7 +106,7 @@ class RankCheck {
     forward_step(engine_, batch);
     compare_logits();
     engine_.program().drop_states();
-    // The optimizer's place in the graph is where the gradients are complete: look at them there.
+    // Reads gradients at the optimizer's node, where they are complete.
     train_and_compare(engine_.training(), {.batch = batch});
     if (engine_.program().totals().overflowed) {
       train_and_compare(engine_.lifted_training(),
@@ -118,7 +118,7 @@ class RankCheck {
     note_first("loss", loss, kFirstLoss, labelled);
   }
 
-  // A step without room for its rows has no gradients.
+  // A step that exceeds its row budget has no gradients.
   void train_and_compare(exec::Executor& executor, const StepInput& input) {
     Program& program = engine_.program();
     program.begin(input);
@@ -133,14 +133,14 @@ class RankCheck {
         exec::Tracing::Off);
   }
 
-  // Where the head is; the other ranks have nothing to say against the logits.
+  // Compares logits on ranks with the head; other ranks contribute zero.
   void compare_logits() {
     Difference difference;
     if (engine_.parameters().holding().head) difference = logits_difference();
     note_first("logits", difference, kLogits);
   }
 
-  // Over the ids that this rank has the logits of.
+  // Difference over the vocabulary ids of this rank.
   Difference logits_difference() const {
     Difference difference;
     const Share share = engine_.share();
@@ -150,7 +150,7 @@ class RankCheck {
     for (std::int64_t m = 0; m < share.micro_batches; ++m) {
       const Tensor& own = engine_.program().state(static_cast<int>(m)).head.logits_TV;
       const std::int64_t rows = own.dim(0), ids = own.dim(1);
-      // All tokens of the tensor-parallel group have their logits on each of its ranks.
+      // Each rank of the tensor-parallel group has logits of all the group's tokens.
       kernels::RowTokens tokens = engine_.program().tokens(static_cast<int>(m));
       tokens.first_row = 0;
       std::vector<float> expected(static_cast<std::size_t>(ids));
@@ -163,7 +163,7 @@ class RankCheck {
     return difference;
   }
 
-  // One check for each tensor of the reference, relative to its own size.
+  // One check per tensor of the reference, relative to its magnitude.
   void compare_gradients() {
     for (const checkpoint::HuggingFaceTensor& tensor :
          checkpoint::huggingface_tensors(model_.config(),
@@ -174,7 +174,7 @@ class RankCheck {
     }
   }
 
-  // Over the elements of the tensor whose gradients this rank applies: those are summed.
+  // Difference over the elements whose summed gradients this rank applies.
   Difference gradient_difference(const checkpoint::HuggingFaceTensor& row) const {
     if (!engine_.parameters().has(row.parameter)) return {};
     const model::Parameter& parameter = engine_.parameters().find(row.parameter);
@@ -225,7 +225,7 @@ class RankCheck {
     }
   }
 
-  // What the ranks found together: the worst of them, or the mean of all.
+  // Combines the ranks' findings: the maximum, or the mean.
   std::vector<Check> agree() {
     const bool in_bf16 = bf16_ != nullptr;
     const std::int64_t n = std::ssize(differences_);
@@ -287,7 +287,7 @@ config::Config reference_config(const config::Config& base,
   config.model.seq_length = reference.seq_length();
   config.model.moe_aux_loss_coeff = {0};  // the reference's loss has no such terms
   config.model.moe_z_loss_coeff = 0;
-  // Its routers' biases stay where they are.
+  // The reference's router biases are constant.
   if (config.model.moe_router_enable_expert_bias) config.model.moe_router_bias_update_rate = 0;
   config.train.global_batch_size = reference.batch_size();
   const checkpoint::ReferenceOptimizer& optimizer = reference.optimizer();

@@ -1,5 +1,5 @@
-// Holds the engine, under any layout, against a reference run: logits, loss and every gradient of
-// the first batch, then, in fp32, the losses of training.
+// Comparison of the engine with a reference run, under any layout: logits, loss and all gradients
+// of the first batch, then, in fp32, the training losses.
 #pragma once
 
 #include <filesystem>
@@ -22,22 +22,22 @@ struct Check {
   bool pass() const { return error <= tolerance; }  // false for NaN
 };
 
-// The config of a reference run: model and optimizer from its folder; batch and sequence from its
-// data. What `base` sets for layout, micro-batch size and runtime stays.
+// Config of a reference run: model and optimizer from its folder, batch and sequence from its data.
+// Layout, micro-batch size and runtime stay as in `base`.
 config::Config reference_config(const config::Config& base,
                                 const checkpoint::HuggingFaceModel& model,
                                 const checkpoint::ReferenceRun& reference);
 
-// In fp32. Runs on the ranks of config.runtime. Empty in a process that does not hold rank 0.
+// Checks fp32 on the ranks of config.runtime. Empty in a process without rank 0.
 std::vector<Check> check_reference(const rules::JudgedConfig& config,
                                    const checkpoint::HuggingFaceModel& model,
                                    const checkpoint::ReferenceRun& reference,
                                    const train::Process& process);
 
-// In bf16, with the experts that the reference chose: no tensor may be further from the fp32
-// reference than 1.5 times what the other implementation is in bf16, or than 1.5 times one
-// rounding, where the other is nearer than that by luck. Training is no part of it: after the first
-// update the routers choose for themselves, and runs part.
+// Checks bf16 with the reference's expert choices. Limit per tensor: 1.5 times the other
+// implementation's bf16 error against the fp32 reference, or 1.5 times one rounding if that is
+// larger. Training is not compared: after the first update the routers choose freely and the runs
+// diverge.
 std::vector<Check> check_bf16_reference(const rules::JudgedConfig& config,
                                         const checkpoint::HuggingFaceModel& model,
                                         const checkpoint::ReferenceRun& reference,

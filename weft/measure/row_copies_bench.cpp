@@ -24,7 +24,7 @@ using tensor::Shape;
 using tensor::Tag;
 using tensor::Tensor;
 
-// Rows sorted by expert, and where each came from.
+// Rows sorted by expert, with the origin of each.
 struct Sorted {
   Tensor row_Tk, token_R;
 };
@@ -66,9 +66,9 @@ class Copies {
   }
 
  private:
-  // Tokens with an expert on rank 0, out of as many as arrive when every rank brings its own.
+  // Tokens with an expert on rank 0, among the tokens of all ranks.
   struct Received {
-    std::vector<std::int32_t> choices;  // (rows, k); -1: of another rank
+    std::vector<std::int32_t> choices;  // (rows, k); -1: expert of another rank
     std::int64_t rows = 0, slots = 0;
   };
 
@@ -102,15 +102,14 @@ class Copies {
     return result;
   }
 
-  // Written once, so that no page is missing when it is timed.
+  // Writes it once, so that no page fault is timed.
   Tensor touched(std::int64_t rows) {
     const Tensor x = Tensor::host_visible(pool_, request_.dtype, {rows, hidden_}, Tag::Workspace);
     kernels::zero(*stream_, x);
     return x;
   }
 
-  // A plain copy of as many bytes as `work` reads and writes, in turn with it; into memory like
-  // `rows`, which it moves.
+  // Times `work` and a plain copy of equal bytes alternately, with memory of the kind of `rows`.
   template <typename Work>
   RowCopy measure(const char* name, std::int64_t bytes, const Tensor& rows, const Work& work) {
     const std::int64_t half = std::min(bytes / 2, static_cast<std::int64_t>(rows.bytes()));
@@ -134,7 +133,7 @@ class Copies {
             .memcpy_bytes_per_second = plain};
   }
 
-  // All rows in the order of `index`, the next one asked for while one is read; of the best round.
+  // Best time to read all rows in the order of `index`, with a prefetch of the next row.
   double seconds_to_read(const Tensor& x, const Tensor& index) {
     constexpr std::int64_t kLine = 16;  // words of four bytes
     const auto* words = request_.dtype == DType::F32
@@ -184,7 +183,7 @@ class Copies {
   std::unique_ptr<tensor::Device> device_;
   tensor::Pool pool_;
   std::unique_ptr<tensor::Stream> stream_;
-  std::atomic<std::uint32_t> read_ = 0;  // keeps what is read from being left out
+  std::atomic<std::uint32_t> read_ = 0;  // keeps the compiler from removing the reads
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ std::vector<std::string> refusals(const rules::Verdict& verdict) {
   return all;
 }
 
-// A twin is without the parts that are missing. Nothing where it was stopped.
+// Trains the twin, which lacks the missing parts. nullopt: stopped.
 std::optional<Start> run_twin(const StartRequest& request, const rules::Verdict& asked) {
   const plan::Twin twin = plan::twin_of(request.config);
   if (asked.runs() && !twin.given_up.empty()) return failed(twin.given_up);

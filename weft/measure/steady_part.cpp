@@ -9,7 +9,7 @@
 namespace weft::measure {
 namespace {
 
-// Of one run of one rank.
+// First backward and last forward in one run of one rank.
 struct Edges {
   std::int64_t first_backward = std::numeric_limits<std::int64_t>::max();
   std::int64_t last_forward = std::numeric_limits<std::int64_t>::min();

@@ -1,5 +1,5 @@
-// The part of a pipeline's step in which forwards and backwards take turns: between warm-up, with
-// forwards alone, and cool-down, with backwards alone.
+// Steady part of a pipeline's step, with alternating forwards and backwards: between warm-up
+// (forwards only) and cool-down (backwards only).
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace weft::measure {
 
-// Of a rank from the start of its first backward to the end of its last forward: the mean over the
-// ranks, in the traced run where that is shortest; 0 where no rank has both.
+// Time of a rank from its first backward to the end of its last forward: mean over the ranks, in
+// the traced run with the shortest mean. 0: no rank has both.
 double steady_seconds(std::span<const trace::Timeline> timelines);
 
 }  // namespace weft::measure

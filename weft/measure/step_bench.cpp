@@ -32,7 +32,7 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// A product of square matrices on the engine's own compute threads.
+// Product of square matrices on the engine's own compute threads.
 class Ceiling {
  public:
   explicit Ceiling(Engine& engine)
@@ -44,7 +44,7 @@ class Ceiling {
     }
   }
 
-  // The best of three: a ceiling is what the machine can do, not what it did on average.
+  // Best of three: a ceiling is the machine's best, not its average.
   double flops_per_second() {
     double best = 0;
     for (int i = 0; i < 3; ++i) {
@@ -60,7 +60,7 @@ class Ceiling {
  private:
   static constexpr std::int64_t kSize = 2048;
   tensor::Stream& stream_;
-  tensor::Pool pool_;  // apart, so that the step's peaks do not count it
+  tensor::Pool pool_;  // separate: does not count in the step's peaks
   Tensor y_, x_, w_;
 };
 

@@ -1,4 +1,4 @@
-// One step against the machine's ceiling: the same threads multiply 2048 x 2048 matrices in the
+// One step against the machine's ceiling: 2048 x 2048 matrix products on the same threads in the
 // same run.
 #pragma once
 
@@ -17,23 +17,23 @@ namespace weft::measure {
 struct StepBench {
   double step_seconds = 0;  // median
   double tokens_per_second = 0;
-  double flops_per_second = 0;  // of the model, by config::flops_per_token
+  double flops_per_second = 0;  // FLOP/s of the model, by config::flops_per_token
   double sgemm_peak = 0;        // FLOP/s of a 2048^3 product on the same threads, median
   double share_of_peak() const { return flops_per_second / sgemm_peak; }
-  std::vector<double> losses;  // of the steps, in order
+  std::vector<double> losses;  // steps in order
   std::array<std::size_t, tensor::kTags> peak_bytes{};
 };
 
 struct StepBenchRequest {
   rules::JudgedConfig config;  // one rank
-  int steps = 6;               // timed, after two that warm up
-  // Called half-way, with nothing else running: a peer can be timed under the same conditions.
+  int steps = 6;               // timed steps, after two warm-up steps
+  // Called halfway with nothing else running: times a peer under the same conditions.
   std::function<void()> between;
-  // Where to leave the initial weights and the batches for a peer; empty: nowhere. The folder gets
-  // a Hugging Face model and tokens.i32, (steps, batch, sequence + 1) int32.
+  // Folder for the initial weights and the batches, for a peer; empty: none. It gets a Hugging Face
+  // model and tokens.i32, (steps, batch, sequence + 1) int32.
   std::filesystem::path leave_in;
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two steps, with nothing measured
+  const std::atomic<bool>* stop = nullptr;  // ends it between two steps, without a result
 };
 
 StepBench bench_step(const StepBenchRequest& request);

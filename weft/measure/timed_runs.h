@@ -1,4 +1,4 @@
-// The steps of one setting over several runs of it.
+// Step times of one setting over several runs.
 #pragma once
 
 #include <atomic>
@@ -14,19 +14,19 @@ namespace weft::measure {
 struct TimedRunRequest {
   const config::Config& config;  // not judged
   std::int64_t steps = 0;
-  std::int64_t warm_up = 0;  // of them, the first that are not timed
+  std::int64_t warm_up = 0;  // untimed steps at the beginning
   std::filesystem::path folder;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::int64_t step)> progress;
 };
 
-// The times of one run's steps behind its warm-up, without any trace; fewer where it was stopped.
-// SystemError where it did not run to its end.
+// Step times of one run after its warm-up, without a trace; fewer if stopped. SystemError if the
+// run fails.
 std::vector<double> untraced_steps(const TimedRunRequest& request);
 
 class TimedRuns {
  public:
-  // Another run. Its traced steps are runs of the timelines, beside those of the runs before.
+  // Adds a run. Its traced steps are further runs of the timelines.
   void add(const TimedRunRequest& request);
 
   bool empty() const { return ms_.empty(); }
@@ -35,7 +35,7 @@ class TimedRuns {
   const std::vector<trace::Timeline>& timelines() const { return timelines_; }
 
  private:
-  std::vector<double> ms_;  // of the timed steps
+  std::vector<double> ms_;  // timed steps
   std::vector<trace::Timeline> timelines_;
   int traced_ = 0;
 };

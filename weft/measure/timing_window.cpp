@@ -17,7 +17,7 @@ constexpr std::int64_t kLeastSkipped = 2;
 constexpr std::int64_t kLeastTimed = 3;
 
 std::int64_t default_start(std::int64_t end, double skip_first) {
-  // A product such as 0.7 * 10 must not round down to 6.
+  // Guards against 0.7 * 10 rounding down to 6.
   const double skipped = std::floor(static_cast<double>(end) * skip_first + 1e-9);
   const std::int64_t wanted = std::max(kLeastSkipped, static_cast<std::int64_t>(skipped));
   const std::int64_t most = std::max<std::int64_t>(1, end - kLeastTimed);

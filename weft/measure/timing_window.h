@@ -1,4 +1,4 @@
-// Which steps of a run are timed, and what they say: the first ones warm up and are left out.
+// Window of timed steps and their statistics: the first steps warm up and are excluded.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace weft::measure {
 
 struct WindowOptions {
-  std::optional<std::int64_t> start;  // step, counted from 0
-  std::optional<std::int64_t> end;    // the step after the last
-  double skip_first = 0.7;            // share of the steps left out where `start` is not given
+  std::optional<std::int64_t> start;  // first step, counted from 0
+  std::optional<std::int64_t> end;    // step after the last
+  double skip_first = 0.7;            // share of the steps excluded if `start` is not given
 };
 
 // Steps [first, end), counted from 0.
@@ -23,22 +23,22 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// Without a start: the first `skip_first` of the steps are left out, and at least 2, but 3 steps
-// stay where there are as many, and the very first step stays only where it is alone. ConfigError
-// where the options leave no step.
+// Default without a start: excludes the first `skip_first` of the steps and at least 2. It leaves
+// at least 3 steps if the run has them, and includes step 0 only in a run of one step. ConfigError
+// if the options leave no step.
 Window timing_window(std::int64_t steps, const WindowOptions& options);
 
-// The rule in words, for results.
+// Description of the rule, for results.
 std::string describe(const WindowOptions& options);
 
 struct Steady {
   double mean = 0;
-  double deviation = 0;  // standard deviation of the sample; 0 of one step
+  double deviation = 0;  // standard deviation of the sample; 0 for one step
   double least = 0;
   double most = 0;
 };
 
-// Of the times inside the window; there is at least one.
+// Statistics of the times in the window, which must not be empty.
 Steady steady_state(std::span<const double> times, const Window& window);
 
 }  // namespace weft::measure

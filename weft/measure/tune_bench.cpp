@@ -26,7 +26,7 @@ std::size_t timed_steps(std::size_t heat) {
   return static_cast<std::size_t>(kHeatSteps[heat] - warm_up_of(heat));
 }
 
-// Of the medians of runs of so many steps: a run beside which something else ran counts once.
+// Median over runs of `steps` steps of the run's median: a disturbed run counts once.
 double median_of_runs(const std::vector<double>& ms, std::size_t steps) {
   std::vector<double> runs;
   for (auto first = ms.begin(); first != ms.end();) {
@@ -69,7 +69,7 @@ class GridBench {
         text("the tuner's setting did not run again: {}", fmt::join(bench_.failed, "; ")));
   }
 
-  // Some moves are relative, as twice the micro-batch is: those of the tuner's setting count too.
+  // Moves include those of the tuner's setting, since some are relative (twice the micro-batch).
   std::vector<plan::TuningMove> moves() const {
     if (!request_.tune.moves.empty()) return request_.tune.moves;
     std::vector<plan::TuningMove> all = plan::tuning_moves(request_.tune.config);
@@ -143,7 +143,7 @@ class GridBench {
     return order;
   }
 
-  // Those of a heat that ran, the fastest first.
+  // Settings measured in a heat, fastest first.
   std::vector<std::size_t> ranked(Heat heat) const {
     std::vector<std::size_t> order = all();
     std::erase_if(order, [&](std::size_t i) { return std::isinf(ms_of(heat, i)); });
@@ -151,7 +151,7 @@ class GridBench {
     return order;
   }
 
-  // The first so many, and the tuner's.
+  // First `most` settings, and the tuner's.
   std::vector<std::size_t> with_tuned(std::vector<std::size_t> order, std::size_t most) const {
     std::vector<std::size_t> kept;
     for (const std::size_t i : order) {
@@ -184,7 +184,7 @@ class GridBench {
   }
 
   const TuneBenchRequest& request_;
-  std::vector<plan::GridSetting> grid_;  // beside the bench's settings
+  std::vector<plan::GridSetting> grid_;  // parallel to the bench's settings
   TuneBench bench_;
   int runs_ = 0;
 };

@@ -1,7 +1,8 @@
-// `weft tune` against everything it could have chosen: how far is what it found from the best?
+// Quality of `weft tune`: distance of its result from the best setting.
 //
-// The tuner runs its own loop. Then the grid, in three heats: every setting once, what is near the
-// fastest of these again, and the fastest few with the tuner's, in turn, which is the verdict.
+// The tuner runs its own loop. Then the grid is measured in three heats. First every setting runs
+// once. Then those near the fastest run again. At last the fastest few and the tuner's setting
+// alternate; this gives the verdict.
 #pragma once
 
 #include <array>
@@ -16,39 +17,40 @@ namespace weft::measure {
 enum class Heat { Every, Near, Final };
 inline constexpr std::size_t kHeats = 3;
 
-// Steps of one run in each heat; where there are more than one, the first warms up.
+// Steps of one run in each heat; with more than one, the first warms up.
 inline constexpr std::array<std::int64_t, kHeats> kHeatSteps{1, 3, 5};
-// What goes from the first heat to the second: so many at least, more where they are as near to the
-// fastest as one step cannot tell, and so many at most.
+// Settings in the second heat: at least kFewestNear, more if they are within kNearFastest of the
+// fastest, at most kMostNear. One step cannot separate closer times.
 inline constexpr std::size_t kFewestNear = 12, kMostNear = 24;
 inline constexpr double kNearFastest = 1.12;
-inline constexpr std::size_t kFinalists = 4;  // beside the tuner's setting
+inline constexpr std::size_t kFinalists = 4;  // besides the tuner's setting
 
 struct TuneBenchRequest {
   TuneRequest tune;
-  int rounds = 3;  // of the last heat
+  int rounds = 3;  // runs in the last heat
   std::function<void(Heat heat, const std::string& what, int done, int of)> progress;
-  std::function<void(const std::string& line)> log;  // of each heat, when it is over
+  std::function<void(const std::string& line)> log;  // called after each heat
 };
 
 struct MeasuredSetting {
-  std::string change;                               // of the config to begin with; empty: none
-  std::array<std::vector<double>, kHeats> heat_ms;  // of the timed steps; empty where it had none
-  bool is_tuned = false;                            // the one that the tuner chose
+  std::string change;                               // relative to the initial config; empty: none
+  std::array<std::vector<double>, kHeats> heat_ms;  // timed steps; empty: not in this heat
+  bool is_tuned = false;                            // true for the tuner's choice
 
-  // By its last heat, the median of its runs' medians. Settings of different heats do not compare.
+  // Last heat of the setting; ms() is the median of its runs' medians there. Do not compare times
+  // of different heats.
   Heat heat() const;
   double ms() const;
 };
 
 struct TuneBench {
   Tuning tuning;
-  std::size_t grid = 0;                   // settings that there are
-  std::vector<MeasuredSetting> settings;  // those measured, by heat, the fastest first
-  std::vector<std::string> failed;        // settings that did not run, and why
-  bool interrupted = false;               // before the end of the last heat
+  std::size_t grid = 0;                   // number of settings
+  std::vector<MeasuredSetting> settings;  // measured settings by heat, fastest first
+  std::vector<std::string> failed;        // failed settings with the reason
+  bool interrupted = false;               // true if stopped before the end of the last heat
 
-  // With at least one finalist.
+  // Requires at least one finalist.
   const MeasuredSetting& best() const { return settings.front(); }
   const MeasuredSetting& tuned() const;
   double loss() const { return tuned().ms() / best().ms() - 1; }

@@ -23,16 +23,16 @@ namespace {
 using plan::MoveKind;
 using plan::TuningMove;
 
-// The model is no judge, only a guide: what it expects to be slower by less is tried all the same.
+// Predicted slowdown up to which a change is still tried: the model only guides.
 constexpr double kWorthTrying = 1.1;
 constexpr double kStandardErrors = 3;
-// Changes that alone cost at most this much more may still pay together.
+// Slowdown up to which two single changes may still pay together.
 constexpr double kNearlyAsFast = 1.05;
 constexpr int kMostPairs = 4;
-// Steps before those that are traced.
+// Steps before the traced ones.
 constexpr std::int64_t kBeforeTrace = 2;
 
-// Steps of one setting in several runs.
+// Step times of one setting in several runs.
 struct Times {
   std::vector<double> ms;
 
@@ -52,7 +52,7 @@ Beside times_beside(const Times& now, const Times& then) {
   return {.before_ms = now.median(), .after_ms = then.median(), .noise_ms = noise_of(now, then)};
 }
 
-// Whether more runs would not change the verdict. To be kept takes more than to be reverted.
+// True if more runs would not change the verdict. Keeping needs more evidence than reverting.
 bool is_decided(const Times& now, const Times& then) {
   if (now.ms.empty() || then.ms.empty()) return false;
   const Beside times = times_beside(now, then);
@@ -90,7 +90,7 @@ class Tuner {
   }
 
  private:
-  // What a run of the reference setting told.
+  // Results of a run of the reference setting.
   struct Known {
     config::Config config;
     std::vector<trace::Timeline> timelines;
@@ -109,8 +109,8 @@ class Tuner {
     return std::move(result_);
   }
 
-  // Changes beside the setting so far that may run, would change something, and were neither
-  // measured nor found to be slower by the model.
+  // Untried changes to the current setting: legal, effective, neither measured nor predicted to be
+  // slower.
   std::vector<std::string> untried() const {
     std::vector<std::string> changes;
     const config::Config now = rules::judge(perf_config(current_, request_.steps)).config;
@@ -158,7 +158,7 @@ class Tuner {
     if (request_.progress) request_.progress(what, step);
   }
 
-  // The setting whose nodes the model knows from now on.
+  // Makes this setting the reference of the model.
   void learn(const config::Config& config, double ms) {
     std::vector<trace::Timeline> timelines = trace(config);
     if (is_stopped()) return;
@@ -171,7 +171,7 @@ class Tuner {
     rates_ = plan::rates_by_compute(known_.config, prediction_->compute_seconds());
   }
 
-  // Relative to the setting so far, whose time was measured; never less than it computes.
+  // Prediction relative to the measured current setting, at least its compute time.
   double predict_ms(const config::Config& candidate, MoveKind kind) const {
     const config::Config now = rules::judge(current_).config;
     const double step = prediction_->step_seconds(now);
@@ -184,7 +184,7 @@ class Tuner {
     return result_.best_ms * std::max(change, computed / step);
   }
 
-  // The trial that the model expects most of; those that cannot be are told on the way.
+  // Trial with the best prediction; reports the impossible ones on the way.
   std::optional<Trial> best_guess() {
     left_.clear();
     std::optional<Trial> best;
@@ -209,7 +209,7 @@ class Tuner {
     });
   }
 
-  // No change alone pays: two that lost little, together.
+  // Pairs two changes that each lost little, when no single change pays.
   std::optional<Trial> best_pair() {
     if (pairs_ >= kMostPairs) return std::nullopt;
     std::optional<Trial> best;
@@ -241,7 +241,7 @@ class Tuner {
                                          : config::to_text(verdict.errors.front());
     } else if (plan::is_same_run(verdict.config,
                                  rules::judge(perf_config(current_, request_.steps)).config)) {
-      return std::nullopt;  // it is so already
+      return std::nullopt;  // already in effect
     } else {
       trial.predicted_ms = predict_ms(rules::judge(asked).config, move.kind);
       return trial;
@@ -296,7 +296,7 @@ class Tuner {
     const config::Config& config;
   };
 
-  // Runs of two settings, in turn; nullopt: stopped before both were measured.
+  // Alternates runs of two settings; nullopt: stopped before both were measured.
   std::optional<Beside> in_turn(const Setting& one, const Setting& other) {
     Times now, then;
     for (int i = 0; i < request_.repeats && !is_stopped() && !is_decided(now, then); ++i) {
@@ -307,7 +307,7 @@ class Tuner {
     return times_beside(now, then);
   }
 
-  // What several kept changes are worth together: no trial held the first setting beside the last.
+  // Measures the first setting against the last: after several kept changes no trial did.
   void measure_whole() {
     const std::optional<Beside> times =
         in_turn({"as it was", request_.config}, {"the best", current_});
@@ -331,7 +331,8 @@ class Tuner {
     result_.whole = ++kept_ == 1 ? std::optional(trial.times) : std::nullopt;
     std::erase_if(near_, [&](const TuningMove& other) { return share_a_key(other, move); });
     if (move.kind == MoveKind::Work) learn(current_, trial.times.after_ms);
-    // What lost beside the old setting may win beside the new one; each gets a second chance.
+    // A change that lost beside the old setting may win beside the new one: each gets a second
+    // chance.
     std::erase_if(done_, [&](const TuningMove& other) {
       return other != move && std::ranges::count(tried_, other) < 2;
     });
@@ -344,8 +345,8 @@ class Tuner {
   plan::NominalRates rates_;
   exec::sim::CostTable costs_;
   std::vector<TuningMove> done_, tried_, refused_;
-  std::vector<TuningMove> near_;  // that lost little beside the setting so far
-  std::vector<Trial> left_;       // not tried beside the setting so far
+  std::vector<TuningMove> near_;  // lost little beside the current setting
+  std::vector<Trial> left_;       // not tried beside the current setting
   int runs_ = 0, measured_ = 0, pairs_ = 0, kept_ = 0;
   Tuning result_;
 };

@@ -1,5 +1,5 @@
-// The loop of `weft tune`: measure, take the change that the model expects most of, measure both in
-// turn, keep it or go back, until none is left that is expected to pay.
+// Loop of `weft tune`: measure, take the change with the best prediction, measure both settings
+// alternately, keep or revert. It ends when no change is expected to pay.
 #pragma once
 
 #include <atomic>
@@ -19,70 +19,70 @@ namespace weft::measure {
 
 enum class TrialEnd {
   Kept,
-  Reverted,  // it was not faster by more than the noise
-  Refused,   // by the rules, or it changes nothing here
-  NotTried,  // the model expects it to be clearly slower
-  Failed,    // it did not run to its end
+  Reverted,  // the gain was within the noise
+  Refused,   // refused by the rules, or without effect here
+  NotTried,  // predicted to be clearly slower
+  Failed,    // the run failed
 };
 
-// Two settings whose runs were measured in turn: medians of their steps.
+// Two settings measured in alternating runs: medians of their steps.
 struct Beside {
   double before_ms = 0, after_ms = 0;
-  double noise_ms = 0;  // three standard errors of the difference: up to this it means nothing
+  double noise_ms = 0;  // three standard errors of the difference; smaller differences are noise
 
   double gain() const { return before_ms / after_ms; }
   bool is_faster() const { return before_ms - after_ms > noise_ms; }
-  // The noise exceeds a tenth of the step: gains of some percent cannot be seen.
+  // True if the noise exceeds a tenth of the step: gains of a few percent are invisible.
   bool is_too_noisy() const { return noise_ms > 0.1 * before_ms; }
 };
 
 struct Trial {
   plan::TuningMove move;
-  std::string change;  // of the keys it sets, those that had another value
+  std::string change;  // changed keys with their new values
   std::optional<double> predicted_ms;
-  Beside times;  // of the setting so far, and with the change
+  Beside times;  // current setting, and with the change
   TrialEnd end = TrialEnd::NotTried;
-  std::string why;  // where it has no step_ms
+  std::string why;  // reason, without a time
 };
 
 struct TuneRequest {
-  config::Config config;                // to begin with, not judged
-  std::vector<plan::TuningMove> moves;  // none: those of the run, see tuning_moves.h
-  std::int64_t steps = 12;              // of each run
+  config::Config config;                // initial config; not judged
+  std::vector<plan::TuningMove> moves;  // empty: the moves of the run, see tuning_moves.h
+  std::int64_t steps = 12;              // steps of each run
   WindowOptions window{.start = 4};
-  int repeats = 2;       // runs of each of the two, in turn; fewer where these leave no doubt
-  int most_trials = 32;  // measured ones
+  int repeats = 2;  // runs of each of the two settings, alternating; fewer if the verdict is clear
+  int most_trials = 32;  // limit of measured trials
   std::filesystem::path folder;
-  // The steps of one run; a test gives times of its own.
+  // Measures one run; tests replace it.
   std::function<std::vector<double>(const TimedRunRequest&)> steps_of_run = untraced_steps;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& what, std::int64_t step)> progress;
-  std::function<void(const Trial& trial)> told;  // of each trial, when it is over
+  std::function<void(const Trial& trial)> told;  // called after each trial
 };
 
 enum class TuningEnd {
-  NothingLeft,  // no change is left that the model does not expect to be slower
-  MostTrials,   // as many were measured as were asked for
+  NothingLeft,  // all remaining changes are predicted to be slower
+  MostTrials,   // the limit of trials is reached
   Interrupted,
 };
 
 struct Tuning {
-  config::Config config;  // the best, as it is asked for
-  double first_ms = 0;    // as it was at the very beginning, by one run
-  double best_ms = 0;     // measured beside what it was held against last
-  // The setting to begin with and the best, measured in turn. With one kept change that is its
-  // trial; after several, the two are measured again. nullopt: no change was kept, or the loop was
-  // interrupted after several.
+  config::Config config;  // best config, as the user would write it
+  double first_ms = 0;    // initial setting, one run
+  double best_ms = 0;     // measured in its last comparison
+  // Initial setting against the best, measured alternately. With one kept change it is that trial;
+  // with several the two are measured again. nullopt: no change was kept, or interrupted after
+  // several.
   std::optional<Beside> whole;
   std::vector<Trial> trials;
-  exec::sim::CostTable costs;  // of the nodes of the setting that the model knows
+  exec::sim::CostTable costs;  // node costs of the setting that the model knows
   TuningEnd end = TuningEnd::NothingLeft;
-  std::vector<std::string> untried;  // changes that were left when it ended early
+  std::vector<std::string> untried;  // remaining changes if it ended early
 
   bool is_interrupted() const { return end == TuningEnd::Interrupted; }
 };
 
-// ConfigError where the config to begin with may not run here.
+// ConfigError if the initial config cannot run here.
 Tuning tune(const TuneRequest& request);
 
 }  // namespace weft::measure

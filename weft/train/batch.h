@@ -13,7 +13,7 @@ namespace weft::train {
 
 struct MicroBatch {
   std::vector<std::int32_t> ids;     // sequences x sequence length, row by row
-  std::vector<std::int32_t> labels;  // the same shape; -1: no label
+  std::vector<std::int32_t> labels;  // equal shape; -1: no label
   // Fixed router choices of each layer, (tokens x k), ascending per token. A dense layer has none.
   // Empty: the routers choose.
   std::vector<std::vector<std::int32_t>> experts;

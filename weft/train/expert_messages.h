@@ -11,8 +11,8 @@ namespace weft::train {
 
 // Expert messages for rank 0, by group name (train/groups.h). Peers send what rank 0 sends,
 // rotated: peer d sends to an expert what rank 0 sends to the expert of equal local index d ranks
-// further on. Rows for a peer's experts therefore return as that peer's rows for the local experts,
-// and every rank receives as many rows as rank 0 sends.
+// further on. Rows for a peer's experts therefore return as that peer's rows for the local experts.
+// Every rank receives the number of rows that rank 0 sends.
 std::map<std::string, comm::ExpertMessages> expert_messages(const rules::JudgedConfig& config);
 
 }  // namespace weft::train

@@ -15,7 +15,7 @@ namespace weft::train {
 
 struct Attempt {
   StepTotals totals;
-  std::string note;      // where it became non-finite or differs, and the consequence
+  std::string note;      // place of the first non-finite value or difference, and the consequence
   bool differs = false;  // true if two computations of the step gave two results
 };
 

@@ -33,7 +33,7 @@ struct PeakMoment {
   std::string node;                // node being issued; empty: before the first
   std::size_t issued = 0;          // index of the node in the step
   BytesByTag bytes{};              // their sum is the peak
-  std::vector<PieceBytes> pieces;  // the same bytes by maker, largest first
+  std::vector<PieceBytes> pieces;  // bytes by maker, largest first
   std::int64_t micro_batches = 0;  // number of micro-batches with kept layer activations
 };
 

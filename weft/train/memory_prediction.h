@@ -16,7 +16,7 @@ struct PredictedMemory {
   std::size_t peak_total_bytes = 0;  // peak of the sum over tags
   std::size_t snapshot_bytes = 0;    // host memory for the copy of an asynchronous save
   PeakMoment at_peak{};
-  std::vector<BytesByTag> timeline{};  // of the training step, by node in issue order
+  std::vector<BytesByTag> timeline{};  // training step by node, in issue order
 };
 
 // Peaks of one rank's steps, as `weft train` counts them. Exact if every expert gets the same

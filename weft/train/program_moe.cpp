@@ -115,7 +115,7 @@ void Program::drop_gradient_rows(const Node& node) {
   model::drop_experts_gradient_rows(part.experts, part.dispatch, slice_of(layer(node).dy_TD, node));
 }
 
-// The first slice to come makes room for all.
+// The first slice to arrive allocates for all slices.
 void Program::permute_gradient(const Node& node, const model::Context& context) {
   model::RouteState& route = layer(node).route;
   if (!route.dp_Tk.defined()) {

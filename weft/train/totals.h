@@ -25,8 +25,7 @@ struct StepTotals {
   // True if the step ran again without the budget; these are the numbers of that run.
   bool repeated = false;
   std::vector<std::optional<double>> rank_losses;  // mean loss of each rank with the head
-  std::vector<double>
-      rank_square_norms;  // of each rank's own gradients, to name the non-finite rank
+  std::vector<double> rank_square_norms;  // each rank's own gradients, to name the non-finite rank
 };
 
 bool is_finite(const StepTotals& totals);

@@ -53,10 +53,10 @@ struct TrainResult {
   double first_loss = 0;
   double final_loss = 0;
   std::optional<double> eval_loss_before;  // before the first step, if a model is continued
-  std::optional<double> eval_loss;         // of the last evaluating step, like eval_losses
+  std::optional<double> eval_loss;         // from the last evaluating step, like eval_losses
   std::vector<SetLoss> eval_losses;
   std::optional<double> test_loss;        // nullopt: the run did not reach its last step
-  std::vector<ExpertLoads> expert_loads;  // of the last step
+  std::vector<ExpertLoads> expert_loads;  // from the last step
   std::optional<std::int64_t> repeated;   // see StepRecord
   std::int64_t not_finite = 0;            // skipped steps
   double tokens_per_second = 0;           // without the first step, which warms up
@@ -64,7 +64,7 @@ struct TrainResult {
   // nullopt: no trace, or the run stopped before the traced steps.
   std::optional<std::filesystem::path> trace;
   std::optional<trace::Exposure> exposure;  // over all ranks
-  std::vector<trace::Timeline> timelines;   // of the ranks in this process
+  std::vector<trace::Timeline> timelines;   // for the ranks in this process
   bool interrupted = false;
   // Outputs that could not be written, with the reason. Then the run has failed; its other outputs
   // are complete.

@@ -161,7 +161,7 @@ class ParameterFetcher {
   comm::Communicator& group_;
   tensor::Stream& stream_;
   Tensor request_;
-  const std::vector<model::ParameterSpec> specs_;  // of the whole model
+  const std::vector<model::ParameterSpec> specs_;  // the whole model's
   std::map<std::string, std::int64_t> index_;      // index in specs_
   std::vector<std::vector<Owner>> owners_;         // by spec
 };
