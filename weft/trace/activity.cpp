@@ -3,7 +3,8 @@
 namespace weft::trace {
 namespace {
 
-// "3F7.attention.core#1": direction F, piece attention. A name without a place has no direction.
+// Parts of a name: "3F7.attention.core#1" has direction F and piece attention. A name without a
+// place has no direction.
 struct Words {
   char direction = ' ';
   std::string_view piece;
@@ -70,8 +71,8 @@ std::string_view words_of(Activity activity) {
   return "";
 }
 
-// Blues are forward, greens are communication. They differ in lightness as well as in hue, for
-// readers who see few hues.
+// Blues are forward, greens are communication. Colours differ in lightness as well as in hue, for
+// colour-blind readers.
 std::string_view colour_of(Activity activity) {
   switch (activity) {
     case Activity::ForwardAttention:

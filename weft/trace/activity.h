@@ -1,4 +1,4 @@
-// What a node is, for people who look at colours.
+// Activity of a node, for choosing its colour.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,8 @@ enum class Activity {
 };
 inline constexpr int kActivities = static_cast<int>(Activity::OtherCommunication) + 1;
 
-// From the lane and the name of a node: "3F7.dispatch" is what layer 3 does forward.
+// Derived from a node's lane and name: "3F7.dispatch" is the forward dispatch of layer 3,
+// micro-batch 7.
 Activity activity_of(const Span& node);
 
 std::string_view words_of(Activity activity);

@@ -12,7 +12,7 @@ namespace {
 
 using base::Json;
 
-// One event after the other into the array of a trace.
+// Writes events into the array of a trace.
 class Writer {
  public:
   Writer(const base::Append& append, std::int64_t start_ns) : append_(append), start_(start_ns) {}
@@ -35,14 +35,14 @@ class Writer {
   bool first_ = true;
 };
 
-// Where a span is drawn.
+// Track position of a span.
 struct Place {
   const Span* span = nullptr;
   int pid = 0;
   int tid = 0;
 };
 
-// Track numbers of a rank's lanes, in the order in which they are shown.
+// Track numbers of a rank's lanes, in display order.
 std::map<std::string, int> tracks_of(const Timeline& timeline) {
   std::set<std::pair<int, std::string>> lanes;
   for (const Span& span : timeline.spans) lanes.emplace(lane_position(span.lane), span.lane);
@@ -58,19 +58,19 @@ Json args_of(const Span& span) {
   if (span.bytes > 0) args["bytes"] = span.bytes;
   if (span.rows > 0) args["rows"] = span.rows;
   if (is_node(span) && !communication_kind(span.lane).empty()) args["coverable"] = span.coverable;
-  // With these, chrome_read.h gets back all that an analysis asks of a span.
+  // chrome_read.h restores from these what an analysis reads.
   if (!span.after.empty()) args["after"] = span.after;
   if (!span.operation.empty()) args["operation"] = span.operation;
   if (!span.members.empty()) args["members"] = span.members;
   return args;
 }
 
-// A viewer binds the end of an arrow to the slice that is open on its track at that time, so both
-// lie inside their slices. The last nanosecond of a slice is the last that is inside it.
+// A viewer binds the end of an arrow to the slice that is open at that time, so both ends lie
+// inside their slices. A slice's last nanosecond is the last inside it.
 std::int64_t last_moment(const Span& span) { return std::max(span.begin_ns, span.end_ns - 1); }
 
-// Arrows between slices. Their numbers are of the rank that the first timeline is of, so that
-// traces of several processes can be put together.
+// Arrows between slices. Their numbers contain the first timeline's rank, so that traces of several
+// processes can be merged.
 class Flows {
  public:
   Flows(Writer& writer, int first_rank)
@@ -81,7 +81,7 @@ class Flows {
              std::int64_t from_ns,
              const Place& to,
              std::int64_t to_ns) {
-    // Arrows back in time, of ranks whose clocks differ, would not be shown.
+    // Viewers do not show arrows back in time, which occur between ranks with different clocks.
     if (from_ns > to_ns) return;
     end("s", name, from, from_ns);
     end("f", name, to, to_ns);
@@ -105,7 +105,7 @@ class Flows {
   std::int64_t id_;
 };
 
-// A line across the tracks of a rank where each traced step begins.
+// Writes a line across a rank's tracks where each traced step begins.
 void write_steps(const Timeline& timeline, Writer& writer) {
   std::map<int, std::int64_t> begins;
   for (const Span& span : timeline.spans) {
@@ -153,19 +153,19 @@ std::vector<Place> write_rank(const Timeline& timeline, Writer& writer) {
   return nodes;
 }
 
-// From each node that was waited for to the one that waited, in one rank.
+// Writes arrows from awaited to waiting nodes of one rank.
 void write_waits(const std::vector<Place>& nodes, Flows& flows) {
   std::map<std::pair<int, std::string_view>, const Place*> by_name;
   for (const Place& node : nodes) {
     const Place*& known = by_name[{node.span->run, node.span->name}];
-    // A host node may have left work on another lane under its name; it is the host's that counts.
+    // A host node may have left work of the same name on another lane; the host's span counts.
     if (known == nullptr || node.span->kind == SpanKind::Host) known = &node;
   }
   for (const Place& node : nodes) {
     for (const std::string& name : node.span->after) {
       const auto found = by_name.find({node.span->run, name});
       if (found == by_name.end()) continue;
-      // The host's span holds its wait, and ends after what it waited for.
+      // A host span includes its wait, and ends after the node it waited for.
       const bool waits_inside = node.span->kind == SpanKind::Host;
       flows.arrow("wait",
                   *found->second,
@@ -176,7 +176,7 @@ void write_waits(const std::vector<Place>& nodes, Flows& flows) {
   }
 }
 
-// From sends to the receives of other ranks: nodes that have another name than their operation.
+// Writes arrows from sends to receives of other ranks. A receive's name differs from its operation.
 void write_messages(const std::vector<Place>& nodes, Flows& flows) {
   using Key = std::tuple<int, std::string_view, std::vector<int>>;
   std::map<Key, const Place*> sends;

@@ -1,6 +1,6 @@
-// Chrome/Perfetto JSON of timelines: a process a rank, a track a lane, a marker a step, arrows
-// from what was waited for to what waited, and from sends to receives. ui.perfetto.dev opens it,
-// and chrome_read.h reads it back.
+// Chrome/Perfetto JSON of timelines: one process per rank, one track per lane, one marker per step.
+// Arrows lead from awaited to waiting nodes, and from sends to receives. ui.perfetto.dev opens the
+// file; chrome_read.h reads it back.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace weft::trace {
 
-// Appends the whole JSON text; times start at the earliest span.
+// Appends the whole JSON text; times are relative to the earliest span.
 void write_chrome(std::span<const Timeline> timelines, const base::Append& append);
-// The same of a step that no machine ran: with the config of the run, as YAML, which no folder
-// keeps beside it, and what stands for the micro-batches that it does not show.
+// Appends a simulated step. The trace includes the run's config as YAML, because no folder keeps
+// it, and the micro-batches that the timelines leave out.
 void write_simulated_chrome(std::span<const Timeline> timelines,
                             std::string_view config,
                             const Shortened& shortened,

@@ -16,12 +16,12 @@ using base::text;
 using SaxJson = nlohmann::json;
 
 constexpr std::size_t kDeepest = 64;
-constexpr std::size_t kLongestText = 4096;   // of a name; the rest is cut off
-constexpr std::size_t kLongestList = 65536;  // of an argument
+constexpr std::size_t kLongestText = 4096;   // of a name; longer names are cut
+constexpr std::size_t kLongestList = 65536;  // elements of an argument
 constexpr std::size_t kLongestConfig = 1 << 20;
-constexpr double kLatestUs = 4e15;  // a century in microseconds: nanoseconds still count
+constexpr double kLatestUs = 4e15;  // a century in microseconds: nanoseconds are still exact
 
-// A value without a structure. Whole numbers are numbers.
+// Scalar JSON value. Integers are doubles.
 using Value = std::variant<std::monostate, bool, double, std::string_view>;
 
 void put(std::string& field, const Value& value) {
@@ -35,7 +35,7 @@ void put(std::int64_t& field, const Value& value) {
   if (number != nullptr && std::abs(*number) < 9e15) field = std::llround(*number);
 }
 
-// A time in milliseconds, as nanoseconds.
+// Converts milliseconds to nanoseconds.
 void put_ms(std::int64_t& ns, const Value& value) {
   const auto* ms = std::get_if<double>(&value);
   if (ms != nullptr && std::abs(*ms) <= kLatestUs / 1e3) ns = std::llround(*ms * 1e6);
@@ -93,7 +93,7 @@ void put_item(ChromeEvent::Arguments& arguments, std::string_view key, const Val
 
 bool is_time(const std::optional<double>& us) { return us && std::abs(*us) <= kLatestUs; }
 
-// What is wrong with the times of a whole span; empty: nothing.
+// Error in the times of a complete span; empty: none.
 std::string time_complaint(const ChromeEvent& event) {
   if (event.phase != 'X') return "";
   if (!is_time(event.begin_us)) return "its ts is no time in microseconds";

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostSpans = 2'000'000;
 constexpr std::uint64_t kMostTraceBytes = std::uint64_t{4} << 30;
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::size_t kMostProcesses = 1 << 16;
-constexpr std::size_t kMostCategories = 12;  // that a message names
+constexpr std::size_t kMostCategories = 12;  // listed in a message
 
 constexpr std::array kKinds{SpanKind::Node,
                             SpanKind::Gemm,
@@ -33,7 +33,7 @@ std::optional<SpanKind> kind_of(std::string_view category) {
   return found == kKinds.end() ? std::nullopt : std::optional(*found);
 }
 
-// Weft's spans: a process is a rank, a thread is a lane. Their names may come after them.
+// Collects Weft's spans: a process is a rank, a thread is a lane. Names may follow the spans.
 class TimelineCollector {
  public:
   void take(ChromeEvent& event) {
@@ -68,7 +68,7 @@ class TimelineCollector {
     std::string label;
     std::map<std::int64_t, std::string> lanes;  // by thread
     std::vector<Span> spans;
-    std::vector<std::int64_t> threads;  // of each span
+    std::vector<std::int64_t> threads;  // per span
   };
 
   Rank& rank_of(std::int64_t process) {

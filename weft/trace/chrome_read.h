@@ -1,5 +1,5 @@
-// A Chrome trace read back: Weft's own (measured or simulated) as the timelines it was written
-// from, one of PyTorch's profiler as what the GPUs did.
+// Reader of Chrome traces: Weft's own (measured or simulated) as timelines, a PyTorch profiler's as
+// GPU kernels.
 #pragma once
 
 #include <filesystem>
@@ -16,19 +16,18 @@
 namespace weft::trace {
 
 struct ChromeTrace {
-  std::vector<Timeline> timelines;      // by rank, where Weft wrote it; times from the first span
-  std::optional<DeviceTraces> devices;  // where another program did
+  std::vector<Timeline> timelines;  // by rank, if Weft wrote the trace; times from the first span
+  std::optional<DeviceTraces> devices;  // if another program wrote the trace
   std::int64_t events = 0;
-  std::optional<std::string> simulated_config;  // where Weft simulated it: the run's, as YAML
-  Shortened shortened = {};                     // where it shows less than that step
-  std::vector<std::string> notes;               // what a reader should know of how it was read
+  std::optional<std::string> simulated_config;  // the run's YAML, if Weft simulated the step
+  Shortened shortened = {};                     // micro-batches that the trace leaves out
+  std::vector<std::string> notes;               // remarks for the reader on how the trace was read
 };
 
-// ConfigError, naming file and place, where it is no such trace, or too large. A file that gzip
-// packed is unpacked as it is read. Control characters, which JSON allows nowhere, are read as
-// blanks.
+// Throws ConfigError, naming file and place, if the file is not a trace or too large. Gzip files
+// are unpacked while reading. Control characters, which JSON forbids, are read as blanks.
 ChromeTrace read_chrome(const std::filesystem::path& file, const ReadWatch& watch = nullptr);
-// The same of a stream that is called so.
+// Reads from a stream; `name` appears in errors.
 ChromeTrace parse_chrome(std::istream& stream, const std::string& name);
 
 }  // namespace weft::trace

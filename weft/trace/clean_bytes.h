@@ -1,4 +1,4 @@
-// A file as a stream of bytes in which no control character is left, unpacked where it is packed.
+// File as a stream of bytes without control characters, unpacked if it is a gzip file.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace weft::trace {
 
-// How far a long read is: bytes of the file on the disk that were read, and all of them.
+// Progress of a long read: bytes read from the file, and its size on disk.
 using ReadWatch = std::function<void(std::uint64_t read, std::uint64_t all)>;
 
-// Control characters come out as blanks: between the tokens of JSON they are, and inside its
-// strings a blank says as much.
+// Control characters become blanks: between JSON tokens they are white space, and inside strings a
+// blank serves as well.
 class CleanBytes : public std::streambuf {
  public:
-  // ConfigError, while it is read, where there are more than `most` bytes, unpacked ones included.
+  // Reading throws ConfigError after `most` bytes, counted after unpacking.
   CleanBytes(const std::filesystem::path& file, std::uint64_t most, ReadWatch watch);
 
   std::uint64_t size() const { return file_.size(); }  // on the disk
@@ -37,8 +37,8 @@ class CleanBytes : public std::streambuf {
   std::uint64_t most_;
   ReadWatch watch_;
   std::optional<Gunzip> gunzip_;
-  std::uint64_t next_ = 0;  // byte of the file
-  std::uint64_t all_ = 0;   // bytes that came out so far
+  std::uint64_t next_ = 0;  // next byte of the file
+  std::uint64_t all_ = 0;   // bytes delivered so far
   std::int64_t blanks_ = 0;
   std::string buffer_;
 };

@@ -9,7 +9,7 @@
 namespace weft::trace {
 namespace {
 
-// When the nodes of a run were over, by name; a host node when the host could have been over.
+// End times of a run's nodes by name; for a host node, the earliest possible end.
 class Ends {
  public:
   explicit Ends(const RunSpans& spans) {
@@ -23,11 +23,11 @@ class Ends {
       }
     }
     std::ranges::stable_sort(host, {}, &Span::begin_ns);
-    std::int64_t before = kNever;  // the host does one thing after the other
+    std::int64_t before = kNever;  // host nodes run one after the other
     for (const Span* span : host) ends_[span->name] = before = latest(*span, before);
   }
 
-  // When all that the node names is over. Nodes without work leave no span and are passed over.
+  // End of the last node that `node` waits for. Nodes without work leave no span and are skipped.
   std::int64_t latest(const Span& node, std::int64_t at_least) const {
     for (const std::string& name : node.after) {
       const auto found = ends_.find(name);

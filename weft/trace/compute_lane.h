@@ -1,4 +1,4 @@
-// The compute lane of one rank in one run: when it was busy, and when the host let it wait.
+// Compute lane of one rank in one run: busy times, and times at which the host was late.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weft::trace {
 
-// The name of such a part of a node on the compute lane, of kind Communication.
+// Name of the part of a compute node that transfers prolong; its kind is Communication.
 inline constexpr std::string_view kSlowed = "slowed";
 
 class ComputeLane {
@@ -18,25 +18,25 @@ class ComputeLane {
   struct Node {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::int64_t ready = 0;  // all it waits for is over
+    std::int64_t ready = 0;  // everything it waits for is complete
   };
 
   explicit ComputeLane(const RunSpans& of_run);
-  // Of another program's: both sets, and nodes in lane order.
+  // Lane of another program's trace: two sets, and nodes in lane order.
   ComputeLane(Intervals busy, Intervals gemm, std::vector<Node> nodes);
 
-  const Intervals& busy() const { return busy_; }  // with any operation
-  const Intervals& gemm() const { return gemm_; }  // with a matrix product or attention
-  // By what transfers beside them make the nodes of a simulated step longer: not busy.
+  const Intervals& busy() const { return busy_; }  // any operation runs
+  const Intervals& gemm() const { return gemm_; }  // a GEMM or attention runs
+  // Times that transfers add to nodes of a simulated step; not part of busy().
   const Intervals& slowed() const { return slowed_; }
   bool is_slowed(std::int64_t moment) const;
 
-  // At a moment when the lane is not busy: true if it could be, and only the issue is late. The
-  // node it is in has begun and stands between two operations, or the next node in lane order has
-  // all that it waits for. A node that waits for the host waits for what the host waits for: the
-  // host's own time is its lateness.
+  // Asked for a moment when the lane is not busy. True if only the issue is late: the current node
+  // has begun and is between two operations, or the next node has all that it waits for. A node
+  // that waits for the host waits for the host's own inputs; the host's own time counts as
+  // lateness.
   bool host_is_late(std::int64_t moment) const;
-  // The moments at which that may change while the lane is not busy.
+  // Moments at which host_is_late may change while the lane is not busy.
   std::vector<std::int64_t> changes() const;
 
  private:

@@ -16,7 +16,7 @@ struct DeviceSets {
   Interval window;
 };
 
-// While a stretch of compute was not launched, the host was late.
+// Adds a stretch of compute; the host was late until the stretch was launched.
 void add_stretch(const Interval& stretch,
                  std::int64_t launched_ns,
                  std::vector<ComputeLane::Node>& nodes) {
@@ -28,7 +28,7 @@ void add_stretch(const Interval& stretch,
   nodes.push_back({.begin = stretch.begin, .end = stretch.end, .ready = stretch.begin});
 }
 
-// Kernels come by begin: those that touch are one stretch, launched when its first was.
+// Kernels come by begin; touching kernels form one stretch, launched with the first of them.
 std::vector<ComputeLane::Node> nodes_of(const std::vector<Kernel>& kernels) {
   std::vector<ComputeLane::Node> nodes;
   Interval stretch{0, 0};

@@ -1,9 +1,9 @@
-// Walls and exposure of GPUs from their kernels, as walls.h and exposure.h tell those of ranks.
+// Walls and exposure of GPUs from their kernels, with the definitions of walls.h and exposure.h.
 //
-// A kernel is no node: nothing says what it waits for, nor what may run beside it. Compute is any
-// kernel that does not communicate, on whatever stream. The host is late while the next of them is
-// not launched; other exposed time stands under no_partner, and waiting for other ranks is inside
-// it.
+// Kernels, unlike nodes, do not tell what they wait for, nor what may run beside them. Compute is
+// any kernel on any stream that does not communicate. The host is late while the next compute
+// kernel is not launched. Other exposed time counts as no_partner and includes waits for other
+// ranks.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct DeviceTimes {
   std::vector<RankWalls> walls;
 };
 
-// Means over the steps that the profiler was told of.
+// Means over the steps that the profiler recorded.
 DeviceTimes analyse_devices(const DeviceTraces& traces);
 
 }  // namespace weft::trace

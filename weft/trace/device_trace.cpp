@@ -133,7 +133,7 @@ DeviceTraces DeviceCollector::finish() {
       return std::pair(kernel.begin_ns, kernel.end_ns);
     });
   }
-  // The host tells of memory, by its process; with one device there is no doubt whose it is.
+  // Memory events name the host process; with a single device, they belong to it.
   if (traces_.devices.size() == 1) {
     for (auto& [process, points] : memory_) {
       std::vector<MemoryPoint>& all = traces_.devices.front().memory;

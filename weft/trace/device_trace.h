@@ -1,4 +1,4 @@
-// What the GPUs did in a trace of PyTorch's profiler, or of one that writes as it does.
+// GPU activity in a trace of PyTorch's profiler, or of one with the same format.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace weft::trace {
 
-// A kernel or a copy. There may be millions.
+// Kernel or copy. A trace may hold millions.
 struct Kernel {
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t launched_ns = kUnknown;  // when the host had issued it
-  std::int32_t name = 0;                // in DeviceTraces::names
+  std::int64_t launched_ns = kUnknown;  // end of its launch on the host
+  std::int32_t name = 0;                // index into DeviceTraces::names
   std::int32_t stream = 0;
-  SpanKind kind = SpanKind::Memory;  // as kernel_name.h tells it
-  std::int16_t communication = -1;   // in DeviceTraces::communications; -1: none
+  SpanKind kind = SpanKind::Memory;  // see kernel_name.h
+  std::int16_t communication = -1;   // index into DeviceTraces::communications; -1: none
 };
 
 struct MemoryPoint {
@@ -32,26 +32,26 @@ struct MemoryPoint {
 struct DeviceTrace {
   int device = 0;
   std::vector<Kernel> kernels;      // by begin
-  std::vector<MemoryPoint> memory;  // by time; where the profiler was asked for it
+  std::vector<MemoryPoint> memory;  // by time; empty unless memory was profiled
 };
 
 struct DeviceTraces {
   std::vector<std::string> names;           // of kernels
   std::vector<std::string> communications;  // "ep", "all_gather", ...
   std::vector<DeviceTrace> devices;
-  int steps = 1;  // that the profiler was told of
+  int steps = 1;  // steps that the profiler recorded
 };
 
-// Gathers them from the events of a file.
+// Collects device traces from the events of a file.
 class DeviceCollector {
  public:
   void take(const ChromeEvent& event);
   bool is_empty() const { return kernels_ == 0; }
-  // Once all events were taken.
+  // Called after all events.
   DeviceTraces finish();
 
  private:
-  // What is known of a name, so that it is looked at once.
+  // Cached result for a kernel name.
   struct Sort {
     SpanKind kind = SpanKind::Memory;
     int communication = -1;

@@ -6,7 +6,7 @@
 namespace weft::trace {
 namespace {
 
-// Of the step: with smaller losses it is as good as all compute.
+// Share of the step; smaller losses count as all compute.
 constexpr double kSmallLoss = 0.1;
 
 }  // namespace

@@ -1,9 +1,7 @@
-// What is in the way of a shorter step: one definition for a step that was measured and for one
-// that was priced.
+// Main obstacle to a shorter step, defined alike for measured and for priced steps.
 //
-// A step is compute and what it loses besides. The wall is the largest of these losses, where it is
-// a tenth of the step or more; else compute itself. Memory is the wall of a run that does not fit,
-// which no time tells.
+// A step is compute plus losses. The wall is the largest loss if it is at least a tenth of the
+// step, else compute. Memory is the wall of a run that does not fit; no time shows it.
 #pragma once
 
 #include <string_view>
@@ -15,17 +13,17 @@ namespace weft::trace {
 enum class Wall { Compute, Communication, Host, Update, Bubble, Idle, Memory };
 std::string_view word(Wall wall);
 
-// Milliseconds of a step in which nothing is computed.
+// Milliseconds of a step without compute, by kind of loss.
 struct LostMs {
-  double communication = 0;  // messages and copies move, or wait for ranks that come late
-  double host = 0;           // launches; of a trace, all that is done on the host
-  double update = 0;         // of a price: optimizer state on the host
-  double bubble = 0;         // a stage waits for another
-  double idle = 0;           // nobody knows why
+  double communication = 0;  // messages or copies in flight, or waits for late ranks
+  double host = 0;           // launches; in a trace, all host time
+  double update = 0;         // of a price: optimizer on the host
+  double bubble = 0;         // waits for other pipeline stages
+  double idle = 0;           // unexplained
 
-  double of(Wall wall) const;  // of compute and memory, none
+  double of(Wall wall) const;  // 0 for compute and memory
 };
-// What transfers take of compute is in none: it is small, and no change takes it alone.
+// Ignores compute time that transfers add (slowed): it is small, and no single change removes it.
 LostMs lost_of(const Walls& walls);
 
 Wall dominant_wall(const LostMs& lost, double step_ms);

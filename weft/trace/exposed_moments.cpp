@@ -45,7 +45,7 @@ Cause ExposedMoments::cause_at(std::int64_t moment) {
   return now_.coverable > 0 ? Cause::ShortCover : Cause::NoPartner;
 }
 
-// Takes the changes up to that moment: a node that ends there communicates no more.
+// Applies the changes up to `moment`: a node that ends there no longer communicates.
 void ExposedMoments::advance(std::int64_t moment) {
   for (; next_ < changes_.size() && changes_[next_].at <= moment; ++next_) {
     const Change& change = changes_[next_];

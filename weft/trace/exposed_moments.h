@@ -1,4 +1,4 @@
-// Why no compute ran, moment by moment.
+// Cause of each moment without compute.
 #pragma once
 
 #include <cstdint>
@@ -10,39 +10,39 @@
 
 namespace weft::trace {
 
-// A node of a communication lane.
+// Node of a communication lane.
 struct Communication {
   Interval time;
-  std::int64_t waited_until = 0;  // for its peers
+  std::int64_t waited_until = 0;  // end of the wait for its peers
   bool coverable = false;
   bool is_pipeline = false;
 };
 
 enum class Cause {
-  // While something communicated; see exposure.h.
+  // During communication; see exposure.h.
   Peer,
-  PipelinePeer,  // the same, and what waits is a receive from another stage
+  PipelinePeer,  // as Peer, and the waiting node receives from another stage
   Host,
   NoPartner,
   ShortCover,
-  Slowed,  // compute that transfers make longer, whether one is seen beside it or not
-  // While nothing did.
+  Slowed,  // prolonged by transfers, visible beside it or not
+  // Without communication.
   HostAlone,
   Nothing,
 };
 
 class ExposedMoments {
  public:
-  // `compute` outlives it.
+  // `compute` must outlive this object.
   ExposedMoments(const std::vector<Communication>& all, const ComputeLane& compute);
 
-  // The causes of a stretch in which the compute lane was not busy, part after part. Stretches come
-  // in ascending order.
+  // Reports the causes of a stretch in which the compute lane was idle, part by part. Stretches are
+  // passed in ascending order.
   using Tell = std::function<void(Cause cause, const Interval& part)>;
   void judge(const Interval& stretch, const Tell& tell);
 
  private:
-  // By how much the counts below change at a moment.
+  // Change of the counts below at a moment.
   struct Change {
     std::int64_t at = 0;
     int communicating = 0, pipeline = 0, moving = 0, coverable = 0;
@@ -52,11 +52,12 @@ class ExposedMoments {
   void advance(std::int64_t moment);
 
   const ComputeLane& compute_;
-  std::vector<std::int64_t> marks_;  // between two of them a cause holds throughout
+  std::vector<std::int64_t> marks_;  // the cause is constant between two marks
   std::vector<Change> changes_;      // by moment
   std::size_t next_ = 0;
-  Change now_;  // sums of the changes so far: nodes that communicate, of a pipeline, that do not
-                // wait, and of these the coverable
+  // current sums: communicating nodes, pipeline nodes among them, nodes that are not waiting, and
+  // coverable nodes among the latter
+  Change now_;
 };
 
 }  // namespace weft::trace

@@ -11,7 +11,7 @@ namespace {
 
 double milliseconds(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 
-// `steps`: how many steps of how many ranks the sums are of.
+// `steps`: number of steps, over all ranks, in the sums.
 CommunicationTime time_of(const ExposureSums& sums, std::size_t steps) {
   const auto mean = [&](std::int64_t ns) { return milliseconds(ns) / static_cast<double>(steps); };
   const auto share = [&](std::int64_t ns) {
@@ -37,7 +37,7 @@ CommunicationKinds times_of(const SumsByKind& sums, std::size_t steps) {
   return kinds;
 }
 
-// By run: from its first span to its last; of the slowest rank where clocks differ.
+// Time of each run from first to last span; with separate clocks, of the slowest rank.
 std::map<int, std::int64_t> steps_ns(std::span<const Timeline> timelines, Clocks clocks) {
   std::map<int, Interval> times;
   std::map<int, std::int64_t> longest;

@@ -1,11 +1,11 @@
-// How much communication was hidden under compute, how much was exposed, and why.
+// Communication hidden under compute, communication exposed, and the reasons.
 //
-// Of one rank and one step, as unions of intervals, never sums of durations:
-//   communication  its nodes on communication lanes, from when the rank is ready (it may still wait
+// For one rank and one step, as unions of intervals, never sums of durations:
+//   communication  nodes on communication lanes, from when the rank is ready (it may still wait
 //                  for its peers) to the end
-//   hidden_any     the share of it in which some operation of the compute lane ran
-//   hidden_gemm    the share in which a matrix product or attention did
-//   exposed        communication less compute
+//   hidden_any     share of it in which some operation of the compute lane ran
+//   hidden_gemm    share of it in which a matrix product or attention ran
+//   exposed        communication without compute
 // Copies between a device and its host are a kind of their own, and not part of the total.
 //
 // Every exposed moment has one reason, the first of these that holds:
@@ -14,11 +14,11 @@
 //                has begun and is between two operations
 //   no_partner   the order of the graph lets no compute run beside the communication (the first
 //                forward, the last backward, a plain order)
-//   short_cover  the order does, but that compute was over, or itself waited for something
-// Where several nodes communicate at once, the moment is the peers' fault if all of them wait for
-// peers, and has no partner if none of those that do not wait is coverable.
+//   short_cover  the order lets compute run, but that compute was over, or waited itself
+// If several nodes communicate at once, the reason is peer if all of them wait for peers. It is
+// no_partner if none of the nodes that do not wait is coverable.
 //
-// Times are a step's: means over the traced runs, and for several ranks over the ranks.
+// Times are per step: means over the traced runs, and over the ranks if there are several.
 #pragma once
 
 #include <map>
@@ -41,13 +41,13 @@ struct Reasons {
 
 struct CommunicationTime {
   double communication_ms = 0;
-  double hidden_any = 0;  // shares of communication_ms; 0 where that is 0
+  double hidden_any = 0;  // shares of communication_ms; 0 if communication_ms is 0
   double hidden_gemm = 0;
   double exposed_ms = 0;
   Reasons reasons;
 };
 
-// By kind of communication: "ep", "dp", "pp", ..., and "copy", either way
+// Keyed by kind of communication: "ep", "dp", "pp", ..., and "copy" for both directions.
 using CommunicationKinds = std::map<std::string, CommunicationTime>;
 
 struct RankExposure {
@@ -58,29 +58,29 @@ struct RankExposure {
 };
 
 struct Exposure {
-  std::vector<double> step_ms;  // of each traced run, from its first span to its last
+  std::vector<double> step_ms;  // per traced run, from first to last span
   std::vector<RankExposure> ranks;
-  CommunicationKinds kinds;  // of a rank in the mean
+  CommunicationKinds kinds;  // mean over the ranks
   CommunicationTime total;
 
   double mean_step_ms() const;
 };
 
-// Whether the times of different ranks may be compared: threads and processes of one host share a
-// clock. Where they do not, the time a rank waited for its peers is taken to be the beginning of
-// its span, as long as that lasted longer than the shortest of the operation.
+// Shared: times of different ranks are comparable, as threads and processes of one host share a
+// clock. Separate: a rank's wait for its peers is assumed at the beginning of its span. The wait
+// lasts as long as the span exceeds the operation's shortest span.
 enum class Clocks { Shared, Separate };
 
-// Of the whole step, where the timelines show fewer micro-batches.
+// Exposure of the whole step, also if the timelines leave out micro-batches.
 Exposure analyse(std::span<const Timeline> timelines,
                  Clocks clocks = Clocks::Shared,
                  const Shortened& shortened = {});
 
 base::Json to_json(const Exposure& exposure);
 base::Json to_json(const CommunicationTime& time);
-// A table of kinds and their total, for people.
+// Text table of kinds and their total.
 std::string to_table(const Exposure& exposure);
-// What its words mean, each line behind `indent`.
+// Definitions of the table's words; each line begins with `indent`.
 std::string legend(std::string_view indent = "");
 
 }  // namespace weft::trace

@@ -13,7 +13,7 @@ namespace {
 using base::text;
 
 constexpr std::uint64_t kPacked = 1u << 18;
-constexpr int kGzipWindow = 15 + 16;  // the largest window, behind a header of gzip
+constexpr int kGzipWindow = 15 + 16;  // largest window, with a gzip header
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::size_t Gunzip::read(std::span<char> out) {
           text("the packed file ends after {} bytes, in the middle of its data: copy it again",
                file_.size()));
     }
-    if (is_between_) {  // zeros fill the last block on some media
+    if (is_between_) {  // zero padding of the last block, on some media
       while (stream_->avail_in > 0 && *stream_->next_in == 0)
         ++stream_->next_in, --stream_->avail_in;
       if (stream_->avail_in == 0) continue;
@@ -53,7 +53,7 @@ std::size_t Gunzip::read(std::span<char> out) {
     const int code = inflate(stream_.get(), Z_NO_FLUSH);
     if (code == Z_STREAM_END) {
       is_between_ = true;
-      inflateReset(stream_.get());  // another member may follow: files of gzip can be joined
+      inflateReset(stream_.get());  // concatenated gzip files have several members
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
       throw base::ConfigError(text("the packed file is damaged near byte {} ({}): copy it again",
                                    next_ - stream_->avail_in,

@@ -23,7 +23,7 @@ Intervals subtract(const Intervals& from, const Intervals& taken) {
   auto next = taken.begin();
   for (Interval rest : from) {
     while (next != taken.end() && next->end <= rest.begin) ++next;
-    // The last one taken out of this interval may reach into the next one as well.
+    // The last interval cut from this one may reach into the next.
     for (auto cut = next; cut != taken.end() && cut->begin < rest.end; ++cut) {
       if (cut->begin > rest.begin) left.push_back({rest.begin, cut->begin});
       rest.begin = std::min(rest.end, cut->end);

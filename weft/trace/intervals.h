@@ -1,4 +1,4 @@
-// Sets of time: sorted intervals that do not touch. What overlaps is counted once.
+// Sets of time: sorted disjoint intervals. Overlapping input counts once.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct Interval {
 
 using Intervals = std::vector<Interval>;
 
-// The set that some intervals in any order cover; empty ones cover nothing.
+// Union of intervals in any order; empty intervals cover nothing.
 Intervals unite(Intervals some);
-// What is in `from` and not in `taken`; both are sets.
+// Difference of two sets: in `from`, not in `taken`.
 Intervals subtract(const Intervals& from, const Intervals& taken);
-// What is in both sets.
+// Intersection of two sets.
 Intervals shared(const Intervals& of, const Intervals& inside);
 std::int64_t length(const Intervals& set);
 

@@ -18,7 +18,7 @@ bool has_any(std::string_view name, std::initializer_list<std::string_view> word
                              [&](std::string_view word) { return name.find(word) != name.npos; });
 }
 
-// Megatron describes its process groups by words such as EXPERT_MODEL_PARALLEL_GROUP.
+// Megatron describes process groups by words such as EXPERT_MODEL_PARALLEL_GROUP.
 std::string_view kind_of_group(std::string_view group) {
   if (has_any(group, {"expert_data"})) return "dp";
   if (has_any(group, {"expert", "moe", "tp_ep", "tensor_and_expert"})) return "ep";
@@ -29,7 +29,7 @@ std::string_view kind_of_group(std::string_view group) {
   return "";
 }
 
-// Libraries that carry one kind only.
+// Kind of libraries that carry one kind of communication only.
 std::string_view kind_of_library(std::string_view name) {
   if (has_any(name,
               {"deep_ep",
@@ -66,8 +66,8 @@ std::string_view operation_of(std::string_view name) {
   return "other";
 }
 
-// Inductor names a kernel after all that was fused into it, collectives that it only waits for
-// too: its own kernels move nothing between ranks.
+// Inductor names a kernel after everything fused into it, including collectives that it only waits
+// for. Its own kernels move nothing between ranks.
 bool is_communication(std::string_view name) {
   if (name.starts_with("triton_")) return false;
   return has_any(name,
@@ -105,7 +105,7 @@ KernelSort sort_of_kernel(std::string_view name,
   if (has_any(word, {"flash", "fmha", "attention", "attn", "sdpa"})) {
     return {.kind = SpanKind::Attention};
   }
-  // triton_tem: a template of Inductor, of products and attention; cijk: AMD's Tensile.
+  // triton_tem: Inductor's template of GEMMs and attention; cijk: AMD's Tensile.
   if (has_any(word,
               {"gemm",
                "cutlass",
@@ -125,7 +125,7 @@ KernelSort sort_of_kernel(std::string_view name,
 
 KernelSort sort_of_copy(std::string_view name) {
   const std::string word = lower(name);
-  // To and from the host it runs beside the kernels; inside the device it is one more of them.
+  // Copies to and from the host run beside kernels; a copy within the device counts as a kernel.
   return {.kind = has_any(word, {"htod", "dtoh"}) ? SpanKind::Copy : SpanKind::Memory};
 }
 

@@ -5,7 +5,7 @@
 namespace weft::trace {
 namespace {
 
-// Nodes without peers are operations of their own.
+// Nodes without peers are operations by themselves.
 bool has_peers(const Span& span) {
   return is_node(span) && !span.operation.empty() && span.members.size() > 1;
 }
@@ -30,7 +30,7 @@ std::int64_t Operations::waited_until(const Span& node) const {
   const auto found = has_peers(node) ? seen_.find(key_of(node)) : seen_.end();
   if (found == seen_.end()) return node.begin_ns;
   const Seen& seen = found->second;
-  // An operation may be over on this rank before the last one begins it (a broadcast's root).
+  // An operation may end on this rank before the last rank begins it (a broadcast's root).
   const std::int64_t until =
       clocks_ == Clocks::Shared ? seen.last_begin : node.end_ns - seen.shortest;
   return std::min(until, node.end_ns);

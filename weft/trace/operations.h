@@ -1,4 +1,4 @@
-// Operations between ranks: which spans of different ranks are one operation.
+// Operations between ranks: finds the spans of different ranks that belong to one operation.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Operations {
  public:
   Operations(std::span<const Timeline> timelines, Clocks clocks);
 
-  // Until when a node of a communication lane waited for its peers; its begin where it did not.
+  // End of a communication node's wait for its peers; its begin if it did not wait.
   std::int64_t waited_until(const Span& node) const;
 
  private:

@@ -1,5 +1,5 @@
-// The communication of layers that has a partner: that compute may run beside, by the order of the
-// graph. What is reduced and gathered for the optimizer is of no layer.
+// Communication of layers with a partner: by the order of the graph, compute may run beside it.
+// Collectives of the optimizer belong to no layer.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace weft::trace {
 
-// As in exposure.h, of the nodes that are coverable alone.
+// Values as in exposure.h, over coverable nodes only.
 struct Partnered {
   double communication_ms = 0;
-  double hidden_any = 0, hidden_gemm = 0;  // shares of it; 0 where it is 0
+  double hidden_any = 0, hidden_gemm = 0;  // shares of communication_ms; 0 if it is 0
 };
 
 Partnered partnered(std::span<const Timeline> timelines);

@@ -24,31 +24,31 @@ struct ExposureSums {
   std::int64_t host = 0;
 };
 
-// By kind of communication, and for all of them together under kAllKinds (not the sum of the kinds:
-// they may run beside each other).
+// By kind of communication. kAllKinds holds the union of all kinds, not their sum, because kinds
+// may overlap in time.
 using SumsByKind = std::map<std::string, ExposureSums>;
 inline constexpr std::string_view kAllKinds = "";
 
-// So many times.
+// Adds `more`, `times` times.
 void add(SumsByKind& into, const SumsByKind& more, std::int64_t times = 1);
 
-// What a rank sent and received in a run, by begin: by kind, and all of it under kAllKinds.
+// Communication of a rank in a run, sorted by begin: by kind, and all of it under kAllKinds.
 using Communications = std::map<std::string, std::vector<Communication>>;
 Communications communications_of(const RunSpans& spans, const Operations& operations);
 
 SumsByKind rank_exposure(const Communications& communications, const ComputeLane& compute);
-// Of a part of the run's time.
+// Exposure within a part of the run's time.
 SumsByKind rank_exposure(const Communications& communications,
                          const ComputeLane& compute,
                          const Interval& during);
 
-// Of a rank over all runs.
+// Sums of a rank over all runs.
 struct RankSums {
   int rank = 0;
   std::string label;
   SumsByKind sums;
 };
-// What they are in the mean of `runs` runs, which took `step_ms`.
+// Mean over `runs` runs, which took `step_ms`.
 Exposure mean_exposure(const std::vector<RankSums>& ranks,
                        std::size_t runs,
                        std::vector<double> step_ms);

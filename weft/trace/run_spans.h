@@ -1,4 +1,4 @@
-// The spans of a rank by traced run: each span is looked at once, however many runs there are.
+// Spans of a rank grouped by traced run, in one pass over the timeline.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@ namespace weft::trace {
 
 using RunSpans = std::vector<const Span*>;  // in the timeline's order; the timeline outlives them
 
-// By run. A run without a span of this rank is not there.
+// Runs without a span of this rank are absent.
 std::map<int, RunSpans> spans_by_run(const Timeline& timeline);
 
 }  // namespace weft::trace

@@ -13,7 +13,7 @@ namespace {
 using base::text;
 
 constexpr double kLongestMs = 1e9;  // eleven days
-constexpr double kNear = 1e-6;      // of the step
+constexpr double kNear = 1e-6;      // relative to the step
 
 bool is_one_run(std::span<const Timeline> timelines) {
   std::optional<int> run;

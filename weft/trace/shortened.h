@@ -1,5 +1,5 @@
-// A timeline of a step that shows fewer micro-batches than the step has: the order of a step
-// repeats after its warm-up, so that one part of the timeline stands for those that are not there.
+// Timeline of a step that shows fewer micro-batches than the step has. The order of a step repeats
+// after its warm-up, so a steady part of the timeline represents the missing ones.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace weft::trace {
 
 struct Shortened {
-  std::int64_t micro_batches = 0;  // of a rank in the step; 0: nobody said
-  std::int64_t shown = 0;          // of them
-  Interval steady = {};            // on the clock of the timelines
-  std::int64_t repeated = 0;       // how often the step has that part besides; 0: all is shown
+  std::int64_t micro_batches = 0;  // of a rank in the step; 0: unknown
+  std::int64_t shown = 0;          // micro-batches shown
+  Interval steady = {};            // the repeating part, on the clock of the timelines
+  std::int64_t repeated = 0;       // further repetitions of that part; 0: all are shown
 
   bool is_short() const { return repeated > 0; }
   std::int64_t hidden_ns() const { return repeated * (steady.end - steady.begin); }
 };
 
-// From the first span to the last.
+// Interval from the first span to the last.
 Interval shown_time(std::span<const Timeline> timelines);
 
-// What is wrong with it, of timelines of a step that takes `step_ms` as a whole; empty: nothing.
+// Inconsistency with the timelines of a step that takes `step_ms` in full; empty: none.
 std::string complaint_about(const Shortened& shortened,
                             std::span<const Timeline> timelines,
                             double step_ms);

@@ -9,11 +9,11 @@
 namespace weft::trace {
 namespace {
 
-// Of one run of one rank.
+// Times of one rank in one run.
 struct Times {
-  Intervals layers;   // whole nodes, with what they wait for; not the host's, which only waits
-  Intervals apart;    // operations: a node that waits for a layer is no work yet
-  Intervals compute;  // those of them on the compute lane
+  Intervals layers;   // whole nodes with their waits; without host nodes, which only wait
+  Intervals apart;    // operations: a node that waits for a layer does no work yet
+  Intervals compute;  // operations of `apart` on the compute lane
 };
 
 }  // namespace

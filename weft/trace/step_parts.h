@@ -1,4 +1,4 @@
-// What of a step is the layers' and what is embedding, head and optimizer.
+// Split of a step into layers and the rest: embedding, head and optimizer.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace weft::trace {
 
-// Of a step of one rank: means over the traced runs and the ranks.
+// Times of one rank's step: means over the traced runs and the ranks.
 struct StepParts {
-  // In which only work of no layer ran: nothing of a layer was under way, on any lane of the
-  // device. The host may wait for the next layer's row counts meanwhile.
+  // Time with work outside the layers only: no work of a layer is in flight on any device lane. The
+  // host may wait for the next layer's row counts meanwhile.
   double apart_ms = 0;
-  // In which the compute lane did work of no layer, whatever ran beside it.
+  // Time in which the compute lane ran work outside the layers, whatever ran beside it.
   double compute_apart_ms = 0;
 };
 

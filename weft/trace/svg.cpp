@@ -25,12 +25,12 @@ constexpr double kTrack = 14;    // height of a lane
 constexpr double kTrackStep = 16;
 constexpr double kRankGap = 6;
 constexpr double kCaption = 28;
-constexpr double kWaiting = 4;  // height of what waits
+constexpr double kWaiting = 4;  // height of a waiting span
 constexpr double kTitleLine = 20;
-constexpr std::size_t kTitleLetters = 128;  // of 16 px that a line holds
+constexpr std::size_t kTitleLetters = 128;  // of 16 px, per line
 constexpr double kThinnest = 0.3;           // a span is never drawn thinner
 
-// What is drawn of a row: one run, its nodes by rank and lane.
+// Drawn part of a row: one run, its nodes by rank and lane.
 struct Row {
   std::string caption;
   std::int64_t begin = 0;
@@ -65,7 +65,7 @@ std::string rank_name(const Timeline& timeline) {
   return timeline.label.empty() ? text("rank {}", timeline.rank) : timeline.label;
 }
 
-// From the beginning of the step.
+// Relative to the beginning of the step.
 struct Extent {
   double begin_ms = 0, end_ms = 0;
 };
@@ -75,8 +75,7 @@ Extent extent_of(const Span& node, const Row& row) {
           .end_ms = static_cast<double>(node.end_ns - row.begin) / 1e6};
 }
 
-// Leaves out what the window does not show, and lanes of which it shows nothing. A rank's name
-// stands on the first lane that is left of it.
+// Drops spans and lanes outside the window. A rank's name moves to its first remaining lane.
 void cut(double from_ms, double to_ms, Row& row) {
   std::vector<Row::Track> left;
   std::string rank;
@@ -130,7 +129,7 @@ Row lay_out(const Picture::Row& source, const SvgOptions& options) {
   return row;
 }
 
-// 1, 2 or 5 times a power of ten, so that about ten of them fill the window.
+// 1, 2 or 5 times a power of ten: about ten ticks fill the window.
 double tick_of(double window_ms) {
   const double rough = std::max(window_ms, 1e-9) / 10;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -173,7 +172,7 @@ class Drawing {
     for (const Row& row : rows_) y = draw_row(row, y);
     draw_axis(top, y + 4);
     y = draw_legend(y + 44);
-    // The axis lies under the spans, so the parts are put together at the end.
+    // The axis lies under the spans, so the parts are joined at the end.
     return text(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\">\n"
@@ -219,9 +218,9 @@ class Drawing {
     return y + 6;
   }
 
-  // A span is a thick line: short to write. Those of one colour are one group.
+  // A span is a thick line, which is short to write. Spans of one colour form one group.
   void draw_track(const Row& row, const Row::Track& track, double y) {
-    // The lane itself ends where the step does.
+    // The lane ends with the step.
     body_ += text("<path class=\"lane\" stroke-width=\"{}\" d=\"M{} {}H{}\"/>\n",
                   px(kTrack),
                   px(left_),
@@ -262,7 +261,7 @@ class Drawing {
 
   void draw_axis(double top, double bottom) {
     const double tick = tick_of(to_ - from_);
-    // Added to zero, because the ceiling of a little less than nothing is written "-0".
+    // Adding to 0 avoids "-0" as the ceiling of a small negative number.
     for (double n = 0 + std::ceil(from_ / tick - 1e-9); n * tick <= to_ * (1 + 1e-9); ++n) {
       const std::string x = px(x_of(n * tick));
       axis_ += text("<path class=\"tick\" d=\"M{} {}V{}\"/>\n", x, px(top), px(bottom));

@@ -1,9 +1,8 @@
-// Timelines as a picture: rows one above the other on one time scale, so that a shorter step is a
-// shorter row. A self-contained SVG with its own background, readable on light and dark pages.
+// Timelines as a picture: rows stacked on one time scale, so that a shorter step is a shorter row.
+// A self-contained SVG with its own background, readable on light and dark pages.
 //
-// Of every rank it draws the compute lane and the communication lanes, and of every lane its whole
-// nodes, coloured by what they are; where nothing ran is blank, and a lane on which nothing did is
-// left out.
+// Each rank shows its compute lane and its communication lanes; each lane shows its whole nodes,
+// coloured by activity. Idle time is blank, and a lane without nodes is left out.
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@ struct Picture {
     };
     std::string caption;
     std::vector<Timeline> timelines;
-    std::optional<Extent> step{};  // where the timelines hold only a part of it
+    std::optional<Extent> step{};  // if the timelines show only part of it
   };
 
   std::string title;
@@ -29,9 +28,9 @@ struct Picture {
 };
 
 struct SvgOptions {
-  double from_ms = 0;           // of each row's step
-  std::optional<double> to_ms;  // none: the end of the longest step
-  std::optional<int> run;       // which traced run; none: the last of each row
+  double from_ms = 0;           // relative to each row's step
+  std::optional<double> to_ms;  // nullopt: end of the longest step
+  std::optional<int> run;       // traced run; nullopt: the last of each row
 };
 
 // Texts are UTF-8.

@@ -16,7 +16,7 @@ std::string escape(std::string_view raw) {
     } else if (c == '"') {
       clean += "&quot;";
     } else {
-      clean += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML takes no control characters
+      clean += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML forbids control characters
     }
   }
   return clean;
@@ -42,7 +42,8 @@ std::vector<std::string> wrapped(std::string_view words, std::size_t letters) {
     if (room > 0) lines.emplace_back();
     for (; left.size() > letters; lines.emplace_back()) {
       std::size_t cut = letters;
-      while (cut > 1 && (static_cast<unsigned char>(left[cut]) & 0xc0) == 0x80) --cut;  // UTF-8
+      // keeps UTF-8 characters whole
+      while (cut > 1 && (static_cast<unsigned char>(left[cut]) & 0xc0) == 0x80) --cut;
       lines.back() = left.substr(0, cut);
       left.erase(0, cut);
     }

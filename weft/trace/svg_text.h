@@ -1,4 +1,4 @@
-// What every picture writes alike.
+// Text helpers of all SVG pictures.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace weft::trace::svg {
 
-// Text (UTF-8) as XML takes it.
+// Escapes UTF-8 text for XML.
 std::string escape(std::string_view raw);
 
-// The style of every picture: paper and ink follow the theme of who looks at it.
+// Style of all pictures: background and text colour follow the viewer's theme.
 std::string_view style();
 
-// Lines of at most as many letters, broken between words; a longer word is broken itself.
+// Lines of at most `letters` letters, broken between words; a longer word is split.
 std::vector<std::string> wrapped(std::string_view words, std::size_t letters);
 
-// A coordinate, to a tenth of a pixel, without a useless zero.
+// Coordinate rounded to a tenth of a pixel, without trailing zeros.
 std::string px(double value);
 
 }  // namespace weft::trace::svg

@@ -10,7 +10,7 @@ using base::Json;
 
 constexpr std::size_t kFields = 15;
 
-// Fields without their names: there are many spans.
+// Fields without names, because spans are many.
 Json fields_of(const Span& span) {
   return Json::array({span.name,
                       span.node,

@@ -1,4 +1,4 @@
-// A timeline as one text, to travel between ranks.
+// Timeline as text, for sending between ranks.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace weft::trace {
 
 std::string to_text(const Timeline& timeline);
-// The other way; InternalError for what to_text did not write.
+// Inverse of to_text; throws InternalError for other text.
 Timeline parse_timeline(std::string_view text);
 
 }  // namespace weft::trace

@@ -1,4 +1,4 @@
-// How long a node waited before it did anything: for its peers, or, on the host, for other nodes.
+// Time that a node waited before it did anything: for its peers or, on the host, for other nodes.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace weft::trace {
 
 class Waits {
  public:
-  // The timelines outlive it.
+  // The timelines must outlive this object.
   Waits(std::span<const Timeline> timelines, Clocks clocks);
 
-  // Of a node of this rank: from its begin; 0 for compute, which waits before it begins. All of a
-  // communication that one of its ranks has not begun when the timelines end.
+  // Wait of a node of this rank, from its begin; 0 for compute, which waits before it begins. A
+  // communication that some rank has not begun by the end of the timelines waited throughout.
   std::int64_t waited_ns(const Timeline& rank, const Span& node) const;
 
  private:
-  // When the nodes of a rank were over, by run and name.
+  // Ends of a rank's nodes, by run and name.
   using Ends = std::map<std::pair<int, std::string_view>, std::int64_t>;
 
   using Key = std::tuple<int, std::string_view, std::span<const int>>;
@@ -36,8 +36,9 @@ class Waits {
 
   Operations operations_;
   std::set<int> ranks_;
-  std::map<Key, std::set<int>, Before> began_;  // by run, operation and members: ranks that did
-  std::map<int, Ends> ends_;                    // by rank
+  // ranks that began it, by run, operation and members
+  std::map<Key, std::set<int>, Before> began_;
+  std::map<int, Ends> ends_;  // by rank
 };
 
 }  // namespace weft::trace

@@ -41,7 +41,7 @@ double Walls::*wall_of(Cause cause) {
   return &Walls::idle;
 }
 
-// From the first span of a run to the last: of one rank.
+// Per run, from first to last span of one rank.
 using Steps = std::map<int, Interval>;
 
 void widen(Steps& steps, int run, const Interval& time) {

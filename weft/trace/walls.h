@@ -1,4 +1,4 @@
-// Where the time of a step went: every moment of a rank belongs to one wall.
+// Breakdown of a step's time: every moment of a rank belongs to one wall.
 //
 //   compute        an operation of the compute lane ran, whatever ran beside it
 //   host           compute was ready and had not been issued
@@ -6,10 +6,10 @@
 //   bubble         a stage waited for another stage of the pipeline
 //   late           an operation waited for ranks that had not begun it: imbalance
 //   copy           only copies to or from the host ran
-//   slowed         transfers took of the compute beside them: of a simulated step, which knows it
+//   slowed         transfers slowed the compute beside them (simulated steps only)
 //   idle           nothing ran, and nothing was ready
 //
-// They add up to the step. The exposed communication of exposure.h is spread over them by its
+// The walls add up to the step. Exposed communication of exposure.h is divided among them by its
 // reason: no_partner and short_cover are communication, host is host, peer is late or bubble.
 #pragma once
 
@@ -23,12 +23,12 @@
 
 namespace weft::trace {
 
-// Milliseconds of a step: means over the traced runs, and for several ranks over the ranks.
+// Milliseconds per step: means over the traced runs, and over the ranks if there are several.
 struct Walls {
   double step = 0;
   double compute = 0, host = 0, communication = 0, bubble = 0, late = 0, copy = 0, idle = 0;
-  double gemm = 0;    // of compute: matrix products and attention
-  double slowed = 0;  // of a simulated step: a wall of its own
+  double gemm = 0;    // part of compute: GEMMs and attention
+  double slowed = 0;  // simulated steps only
 };
 
 struct RankWalls {
@@ -37,17 +37,17 @@ struct RankWalls {
   Walls walls;
 };
 
-// One rank in one run: `all` that it sent and received by begin, the set of its copies, and the
-// time of the step.
+// Walls of one rank in one run. `all`: its communication by begin; `copies`: the set of its copies;
+// `step`: the time of the step.
 Walls walls_of(const std::vector<Communication>& all,
                const ComputeLane& compute,
                const Intervals& copies,
                const Interval& step);
 
-// The mean; of none, nothing.
+// Mean; all 0 if `some` is empty.
 Walls mean(std::span<const Walls> some);
 
-// Of the whole step, where the timelines show fewer micro-batches.
+// Walls of the whole step, also if the timelines leave out micro-batches.
 std::vector<RankWalls> walls_of(std::span<const Timeline> timelines,
                                 Clocks clocks,
                                 const Shortened& shortened = {});
