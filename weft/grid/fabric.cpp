@@ -13,7 +13,7 @@
 namespace weft::grid {
 namespace {
 
-// The end of time: two times up to it add without overflow.
+// End of time: two times up to this value add without overflow.
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 2;
 
 std::int64_t nanoseconds(double seconds) {
@@ -30,17 +30,17 @@ std::int64_t time_on_port(const Link& link, std::int64_t bytes) {
   return nanoseconds(static_cast<double>(bytes) / link.bytes_per_second);
 }
 
-// Where a rank sits among those that take part in an operation.
+// Position of a rank among the members of an operation.
 struct Seat {
   int rank = 0;
-  int machine = 0;  // the how-manieth of the machines
-  int place = 0;    // the how-manieth in its machine
+  int machine = 0;  // index of its machine
+  int place = 0;    // index within its machine
 };
 
 struct Seating {
   std::vector<Seat> seats;  // by rank
   int machines = 0;
-  int places = 0;  // of the largest machine
+  int places = 0;  // in the largest machine
 
   const Seat& of(int rank) const {
     return *std::lower_bound(seats.begin(), seats.end(), rank, [](const Seat& seat, int r) {
@@ -135,9 +135,9 @@ void Ports::reserve(std::int64_t now_ns,
   for (const std::size_t i : take_turns(transfers)) end_ns[i] = reserve_one(now_ns, transfers[i]);
 }
 
-// By the distance of the machines, then of the places in them: of one turn no two transfers leave
-// or enter the same rank, and all use the same kind of port, so that neither kind waits for the
-// other.
+// Orders transfers by distance of the machines, then of the places within them. No two transfers of
+// a turn leave or enter the same rank, and all use the same kind of port. Neither kind of port
+// waits for the other.
 std::vector<std::size_t> Ports::take_turns(std::span<const Transfer> transfers) const {
   std::vector<std::size_t> order(transfers.size());
   std::iota(order.begin(), order.end(), 0u);

@@ -1,6 +1,6 @@
-// The links between ranks, as a model: when do bytes arrive? Each rank has two full-duplex ports,
-// one inside its machine and one between machines. Pure: the emulated fabric asks with the real
-// time, the simulator with its own clock.
+// Model of the links between ranks: when do bytes arrive? Each rank has two full-duplex ports, one
+// within its machine and one between machines. Pure: the emulated fabric passes the real time, the
+// simulator its own clock.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Link {
 };
 
 struct Fabric {
-  int ranks_per_node = 0;  // 0: all in one machine
-  Link intra, inter;       // inside a machine, between machines
+  int ranks_per_node = 0;  // 0: all ranks in one machine
+  Link intra, inter;       // within a machine; between machines
   double jitter_seconds = 0;
-  std::uint64_t seed = 0;  // of the jitter
+  std::uint64_t seed = 0;  // for the jitter
 
-  // Whether everything arrives at once.
+  // True if all transfers arrive at once.
   bool is_free() const;
   int machine_of(int rank) const { return ranks_per_node == 0 ? 0 : rank / ranks_per_node; }
   bool same_machine(int a, int b) const { return machine_of(a) == machine_of(b); }
@@ -39,28 +39,28 @@ struct Transfer {
   std::int64_t bytes = 0;
 };
 
-// What the ports of a world are busy with. Not safe to share between threads.
+// Busy times of a world's ports. Not thread-safe.
 //
 // A transfer occupies the sender's output port and the receiver's input port, of its kind of link,
-// for bytes / bandwidth, starting when both are free. It arrives after an additional latency and a
-// random part of the jitter, during which no port is occupied. Zero bytes occupy no port.
+// for bytes / bandwidth, starting when both are free. It arrives after the latency and a random
+// part of the jitter, during which no port is occupied. Zero bytes occupy no port.
 class Ports {
  public:
   Ports(const Fabric& fabric, int world);
 
-  // All transfers of one operation, whose members have all arrived at `now_ns`: when each ends, in
-  // the order given; the ports are busy from now on. Which transfers wait for which does not depend
-  // on that order: they take turns by distance (everyone to its next, then to the one after), so
-  // that an all-to-all of equal parts never queues behind itself.
+  // Reserves all transfers of one operation, whose members have all arrived at `now_ns`; writes the
+  // end of each. The order of waits does not depend on the order of `transfers`: they take turns by
+  // distance, first all to their next rank, then to the one after. An all-to-all of equal parts
+  // therefore never queues behind itself.
   //
-  // Deterministic: the jitter depends on the seed, the two ranks and how many transfers these two
-  // had before, in this direction.
+  // Deterministic: the jitter depends on the seed, the two ranks and the number of earlier
+  // transfers between them in this direction.
   void reserve(std::int64_t now_ns,
                std::span<const Transfer> transfers,
                std::span<std::int64_t> end_ns);
 
  private:
-  // Until when the two directions of each rank's port are busy.
+  // End of use of the two directions of each rank's port.
   struct Busy {
     std::vector<std::int64_t> out, in;
   };
@@ -72,7 +72,8 @@ class Ports {
   const Fabric fabric_;
   const int world_;
   Busy intra_, inter_;
-  std::unordered_map<std::uint64_t, std::uint64_t> drawn_;  // transfers so far, by sender, receiver
+  // transfers so far, by sender and receiver
+  std::unordered_map<std::uint64_t, std::uint64_t> drawn_;
 };
 
 }  // namespace weft::grid

@@ -10,7 +10,7 @@ namespace {
 enum class Side { Dense, Expert };
 enum class Stages { All, Ends, First };
 
-// What a group is made of: axes of one view, then which of their pipeline stages take part.
+// Composition of a group: axes of one view, and the pipeline stages that take part.
 struct Membership {
   GroupKind kind;
   std::string_view word;
@@ -45,7 +45,7 @@ const Membership& membership_of(GroupKind kind) {
   return membership;
 }
 
-// Which members of a pipeline take part, in place.
+// Keeps the members of a pipeline that take part, in place.
 void keep_stages(std::vector<int>& pipeline, Stages stages) {
   switch (stages) {
     case Stages::All:

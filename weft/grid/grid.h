@@ -1,6 +1,6 @@
 // WHO AM I? Two views of the same ranks. The dense view (tp, cp, dp, pp) places attention and dense
-// weights; the expert view (etp, ep, edp, pp) places experts. Only the pipelines are common, so an
-// ep group may span tp, cp and dp ranks.
+// weights; the expert view (etp, ep, edp, pp) places experts. The views share only the pipelines,
+// so an ep group may span tp, cp and dp ranks.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace weft::grid {
 
-// One rank in both views.
+// Coordinates of a rank in both views.
 struct Coordinate {
   int tp = 0, cp = 0, dp = 0, pp = 0;
   int etp = 0, ep = 0, edp = 0;
@@ -20,7 +20,7 @@ struct Coordinate {
 
 class Grid {
  public:
-  // ConfigError with every complaint where the layout is not legal.
+  // Throws ConfigError with every complaint if the layout is illegal.
   explicit Grid(const Layout& layout);
 
   const Layout& layout() const { return layout_; }
@@ -35,11 +35,11 @@ class Grid {
 
   Coordinate coordinate(int rank) const;
 
-  // Every group of a kind; ranks and groups are ordered fastest axis first.
+  // All groups of a kind; ranks and groups are ordered fastest axis first.
   std::vector<std::vector<int>> groups(GroupKind kind) const;
 
-  // The group of a kind that holds `rank`; empty where it is in none (a middle pipeline stage and
-  // the embedding group, say).
+  // Group of a kind that contains `rank`; empty: none, such as a middle pipeline stage and the
+  // embedding group.
   std::vector<int> group_of(GroupKind kind, int rank) const;
 
  private:

@@ -1,4 +1,4 @@
-// The process groups by name: what each is made of, and in which view of the ranks.
+// Process groups by name: the axes of each, and the view that they belong to.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@ enum class GroupKind {
   Tp,
   Cp,
   Dp,
-  DpCp,  // over which dense gradients are summed
+  DpCp,  // sums dense gradients
   Pp,
-  Mp,                 // tp x pp: one copy of the dense model
+  Mp,                 // tp x pp: holds one copy of the dense model
   Embedding,          // first and last stage of each pipeline
   PositionEmbedding,  // first stage of each pipeline
   TpDpCp,
   TpDp,
   TpCp,  // ranks that share the tokens of one micro-batch
-  Ep,    // over which tokens travel to their experts
+  Ep,    // tokens travel to their experts within it
   ExpertTp,
   TpEp,
   TpEpPp,
-  ExpertDp,  // over which expert gradients are summed
+  ExpertDp,  // sums expert gradients
   World,
 };
 
@@ -47,7 +47,7 @@ inline constexpr std::array kGroupKinds{
     GroupKind::World,
 };
 
-// The name a user reads: "dp_cp".
+// User-visible name: "dp_cp".
 std::string_view word(GroupKind kind);
 std::optional<GroupKind> group_kind(std::string_view word);
 

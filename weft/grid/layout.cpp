@@ -14,7 +14,7 @@ namespace {
 using base::text;
 using Complaints = std::vector<std::string>;
 
-// a * b, held at kMaxWorld + 1; both are in [1, kMaxWorld + 1].
+// a * b, capped at kMaxWorld + 1; both are in [1, kMaxWorld + 1].
 std::int64_t times(std::int64_t a, std::int64_t b) { return std::min(a * b, kMaxWorld + 1); }
 
 bool in_range(std::int64_t size) { return size >= 1 && size <= kMaxWorld; }
@@ -32,12 +32,12 @@ void check_sizes(const Layout& layout, Complaints& complaints) {
   }
 }
 
-// The product in words and number, "2*2*1 = 4".
+// Product in words and number, "2*2*1 = 4".
 std::string product(std::int64_t a, std::int64_t b, std::int64_t c) {
   return text("{}*{}*{} = {}", a, b, c, a * b * c);
 }
 
-// What makes the world fit: more ranks, or the sizes that are too large for it at 1.
+// Fix for an indivisible world: more ranks, or a size of 1 for the axes that are too large.
 std::string division_fix(const Layout& layout,
                          std::initializer_list<std::pair<const char*, std::int64_t>> sizes) {
   std::string smaller;
@@ -68,7 +68,7 @@ void check_divisions(const Layout& layout, Complaints& complaints) {
   }
 }
 
-// Both views must cut the ranks into the same pipelines.
+// Both views must divide the ranks into equal pipelines.
 void check_pipelines(const Layout& layout, const AxisOrder& order, Complaints& complaints) {
   if (layout.pp == 1) return;
   const std::int64_t dp = layout.world / (layout.tp * layout.cp * layout.pp);
@@ -132,7 +132,7 @@ std::vector<std::string> layout_complaints(const Layout& layout) {
         text("order '{}': name each of tp, cp, ep, dp, pp once, as in tp-cp-ep-dp-pp",
              layout.order.substr(0, 64)));
   }
-  // The other rules divide by the sizes.
+  // The remaining rules divide by the sizes.
   if (!complaints.empty()) return complaints;
   check_divisions(layout, complaints);
   if (complaints.empty()) check_pipelines(layout, *order, complaints);

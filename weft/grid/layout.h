@@ -1,5 +1,5 @@
-// A layout: how many ranks there are and how each kind of parallelism divides them. A value that
-// may be wrong; `layout_complaints` says how, and a Grid is only built from one that is right.
+// Layout: the number of ranks, and the size of each kind of parallelism. A layout may be illegal;
+// `layout_complaints` explains why. A Grid accepts legal ones only.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct Layout {
   std::int64_t etp = 1;
   // The leftmost axis varies fastest in the rank. Names tp, cp, ep, dp and pp once each.
   std::string order = "tp-cp-ep-dp-pp";
-  // Experts of a MoE layer; where given, every ep rank must own equally many.
+  // Experts per MoE layer; nullopt: not checked. All ep ranks must own equally many.
   std::optional<std::int64_t> num_experts = std::nullopt;
 };
 
-// Every violated constraint with its numbers and the fix; empty: the layout is legal.
+// All violated constraints, each with numbers and fix; empty: legal.
 std::vector<std::string> layout_complaints(const Layout& layout);
 
-// The fewest ranks that serve both views: pp * lcm(tp * cp, etp * ep). Anything above kMaxWorld, or
-// from sizes below 1, is reported as kMaxWorld + 1.
+// Minimum number of ranks for both views: pp * lcm(tp * cp, etp * ep). kMaxWorld + 1: more than
+// kMaxWorld, or a size is below 1.
 std::int64_t fewest_ranks(const Layout& layout);
 
 }  // namespace weft::grid

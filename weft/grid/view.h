@@ -1,4 +1,4 @@
-// One view of the ranks: a mixed-radix number whose digits are coordinates along named axes.
+// View of the ranks: a rank is a mixed-radix number whose digits are coordinates along named axes.
 #pragma once
 
 #include <array>
@@ -29,20 +29,20 @@ class Axes {
 
 using AxisOrder = std::array<Axis, kAxisCount>;
 
-// "tp-cp-ep-dp-pp" as axes, fastest first; nullopt unless every axis is named exactly once.
+// Parses "tp-cp-ep-dp-pp", fastest axis first; nullopt: some axis is missing or repeated.
 std::optional<AxisOrder> parse_order(std::string_view order);
 
 class View {
  public:
-  // `sizes` by axis (indexed by Axis), `order` fastest first. Every size is at least 1.
+  // `sizes` is indexed by Axis; every size is at least 1. `order`: fastest axis first.
   View(const std::array<int, kAxisCount>& sizes, const AxisOrder& order);
 
   int size(Axis axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
   int stride(Axis axis) const { return strides_[static_cast<std::size_t>(axis)]; }
   int coordinate(int rank, Axis axis) const { return rank / stride(axis) % size(axis); }
 
-  // Ranks that differ only along `axes`, fastest axis first; groups likewise, fastest first along
-  // the other axes.
+  // Groups of ranks that differ only along `axes`, fastest axis first. Groups are ordered along the
+  // other axes, fastest first.
   std::vector<std::vector<int>> groups(Axes axes) const;
   std::vector<int> group_of(Axes axes, int rank) const;
 

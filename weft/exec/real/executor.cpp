@@ -30,11 +30,11 @@ SpanKind kind_of(tensor::WorkClass kind) {
   UNREACHABLE("work class {}", static_cast<int>(kind));
 }
 
-// What every entry waits for on other lanes: the waits it names, and the last host node, where the
-// entry before it on its lane does not wait for that one already.
+// Waits of every entry on other lanes: its named waits, and the last host node, unless the entry
+// before it on its lane already waits for that node.
 std::vector<std::vector<int>> waits_between_lanes(const schedule::Graph& graph) {
   std::vector<std::vector<int>> waits;
-  std::array<int, schedule::kLanes> last_host;  // that an entry of each lane waited for
+  std::array<int, schedule::kLanes> last_host;  // by lane: last host node that an entry waited for
   last_host.fill(-1);
   int host = -1;
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
@@ -54,7 +54,7 @@ std::vector<std::vector<int>> waits_between_lanes(const schedule::Graph& graph) 
   return waits;
 }
 
-// Bytes add up over the operations of a node; rows pass through all of them.
+// A node's bytes are the sum over its operations; its rows pass through all of them.
 void add_work(trace::Span& node, const tensor::WorkSpan& work) {
   node.end_ns = work.end_ns;
   node.bytes += work.size.bytes;
@@ -107,8 +107,8 @@ void Executor::issue_all(const Body& body, Tracing tracing) {
   }
 }
 
-// Called while an exception is handled. What a stream threw carries the name of its node already;
-// what came first is the cause.
+// Called while an exception is handled. An exception from a stream already contains its node's
+// name; the first error is the cause.
 void Executor::fail(const std::string& name) const {
   const std::exception_ptr error = std::current_exception();
   lanes_.tell(error);
@@ -150,7 +150,7 @@ void Executor::issue(std::size_t i, const Body& body, Tracing tracing) {
   if (awaited_[i]) events_[i] = stream.record();
 }
 
-// Whoever comes after a message comes after the sends that the message tells of.
+// Work after a receive comes after the sends that the message proves to be complete.
 void Executor::learn(tensor::Stream& stream, std::size_t receive) const {
   if (receive >= over_.size()) return;
   for (const int send : over_[receive]) stream.learn(events_[static_cast<std::size_t>(send)]);
@@ -195,7 +195,8 @@ void Executor::collect_lane(Lane lane) {
       const auto entry = entry_of_.find(open_node);
       CHECK(entry != entry_of_.end(), "work of '{}', which is no node of the graph", open_node);
       trace::Span& node = spans_.emplace_back(described_[entry->second]);
-      // A host node's body may leave work on the compute lane: there it is a node as any other.
+      // A host node's body may leave work on the compute lane; that work is shown as a node of that
+      // lane.
       node.lane = schedule::word(lane);
       node.kind = SpanKind::Node;
       node.run = traced_runs_;

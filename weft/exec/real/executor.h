@@ -1,5 +1,5 @@
-// The doing: issues a graph's nodes in order on the streams of their lanes: wait, call, record,
-// span.
+// Executor: issues a graph's nodes in order on the streams of their lanes. For each entry it waits,
+// calls the body, records an event and, when tracing, a span.
 #pragma once
 
 #include <functional>
@@ -16,25 +16,25 @@
 
 namespace weft::exec {
 
-// What a node does: enqueues its work on the stream and returns. Host nodes get the compute stream,
-// and what they wait for is over when they are called.
+// Body of a node: enqueues its work on the stream and returns. A host node gets the compute stream;
+// everything it waits for is complete when it is called.
 using Body = std::function<void(const schedule::Node&, tensor::Stream&)>;
 
 enum class Tracing { Off, On };
 
 class Executor {
  public:
-  // The first two must outlive the executor and everything it enqueues. `over`: what receives tell
-  // of sends.
+  // `graph` and `lanes` must outlive the executor and everything it enqueues. `over`: sends that a
+  // receive proves to be complete.
   Executor(const schedule::Graph& graph, const Lanes& lanes, const schedule::SendsOver& over = {});
 
-  // Runs one step and waits for its end; throws the first error with the node's name. Either way no
-  // work is under way when it returns, so that what the bodies refer to may go.
+  // Runs one step and waits for its end; throws the first error with the node's name. No work is in
+  // flight when it returns or throws, so the bodies' data may be freed.
   void run(const Body& body, Tracing tracing);
 
   const schedule::Graph& graph() const { return graph_; }
 
-  // Spans of the runs with tracing on, by lane: each node, and the operations inside it.
+  // Returns the spans of traced runs, by lane: each node, and the operations inside it.
   std::vector<trace::Span> take_spans() { return std::exchange(spans_, {}); }
 
  private:
@@ -50,11 +50,11 @@ class Executor {
   const schedule::Graph& graph_;
   const Lanes& lanes_;
   const schedule::SendsOver over_;
-  std::vector<std::string> names_;      // of each entry
-  std::vector<bool> awaited_;           // by some entry
-  std::vector<tensor::Event> events_;   // the end of each entry, of this run
-  std::vector<trace::Span> described_;  // each entry's span but for when and how much; see
-                                        // describe_nodes
+  std::vector<std::string> names_;     // by entry
+  std::vector<bool> awaited_;          // true if some entry waits for it
+  std::vector<tensor::Event> events_;  // end of each entry in this run
+  // by entry: span without times and sizes; see describe_nodes
+  std::vector<trace::Span> described_;
   std::map<std::string, std::size_t, std::less<>> entry_of_;  // by name
   std::vector<trace::Span> host_spans_;
   std::vector<trace::Span> spans_;

@@ -46,7 +46,8 @@ Lanes::Lanes(tensor::Device& device, const schedule::Graph& graph, Cores cores)
           if (failure->tell) failure->tell(error);
         });
   }
-  // The host issues, and mostly waits. After the streams: their threads would inherit it.
+  // The host issues and mostly waits. Called after the streams exist: their threads would inherit
+  // it.
   if (!alone) base::wake_promptly();
 }
 

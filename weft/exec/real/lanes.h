@@ -1,4 +1,4 @@
-// The streams of one rank, one for each lane its graph uses.
+// Streams of one rank, one for each lane that its graph uses.
 #pragma once
 
 #include <array>
@@ -13,30 +13,30 @@
 
 namespace weft::exec {
 
-// Own: nobody but ranks of the run uses this rank's cores, and its compute gives way to what
-// communicates and issues.
+// Own: only ranks of this run use the rank's cores, and its compute yields to threads that
+// communicate and issue.
 enum class Cores { Shared, Own };
 
 class Lanes {
  public:
-  // Streams of the device, which outlives them, for the lanes of `graph`. Where compute is the only
-  // lane besides the host, it is alone: there is nothing to overlap with.
+  // Makes the streams of the device, which must outlive them, for the lanes of `graph`. If compute
+  // is the only lane besides the host, its stream is Alone: it has nothing to overlap with.
   Lanes(tensor::Device& device, const schedule::Graph& graph, Cores cores = Cores::Shared);
 
   tensor::Stream& operator[](schedule::Lane lane) const;
   bool has(schedule::Lane lane) const {
     return streams_[static_cast<std::size_t>(lane)] != nullptr;
   }
-  // Waits until every stream is idle, then throws the error that came first.
+  // Waits until every stream is idle, then throws the first error.
   void synchronize() const;
-  // The same without throwing: the errors that the streams keep, the first to come in front.
+  // Waits until every stream is idle; returns the streams' errors, the first to occur in front.
   std::vector<std::exception_ptr> drain() const;
 
-  // `tell` is called at once, by whatever thread it happens on, when the first stream fails. Other
-  // ranks must learn of it before this one waits for its streams, which may wait for them.
+  // Registers `tell`, called at once on the failing thread when the first stream fails. Other ranks
+  // must learn of the failure before this one waits for its streams, which may wait for them.
   using Tell = std::function<void(const std::exception_ptr&)>;
   void on_failure(Tell tell);
-  // Tells of an error of the host's own.
+  // Reports an error of the host thread.
   void tell(const std::exception_ptr& error) const;
 
  private:
@@ -46,7 +46,7 @@ class Lanes {
     Tell tell;
   };
 
-  std::unique_ptr<Failure> failure_;  // outlives the streams
+  std::unique_ptr<Failure> failure_;  // must outlive the streams
   std::array<std::unique_ptr<tensor::Stream>, schedule::kLanes> streams_;
 };
 

@@ -19,7 +19,7 @@ class IdleFabric {
     ports_.emplace(steady, static_cast<int>(step.graphs.size()));
   }
 
-  // By rank: until the last transfer of a member has ended. Good until the next call.
+  // By rank: time until the member's last transfer ends. Valid until the next call.
   const std::vector<std::int64_t>& wire_ns(const Operation& operation) {
     if (!ports_) return wire_ns_;
     std::ranges::fill(wire_ns_, 0);
@@ -35,7 +35,7 @@ class IdleFabric {
       }
       last_ns = std::max(last_ns, ends_ns_[i]);
     }
-    now_ns_ = last_ns;  // everything is over: the ports are idle again
+    now_ns_ = last_ns;  // all transfers are complete: the ports are idle again
     return wire_ns_;
   }
 

@@ -1,4 +1,4 @@
-// What no order of a step can beat.
+// Lower bounds on a step's time, for any order.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 namespace weft::exec::sim {
 
 struct Bounds {
-  double compute_seconds = 0;        // of the rank that computes longest
+  double compute_seconds = 0;        // of the rank with the most compute
   double communication_seconds = 0;  // of the busiest lane, each operation alone on the fabric
 
   double step_seconds() const { return std::max(compute_seconds, communication_seconds); }
-  // Where compute beside communication takes so much of itself longer, and less than twice as long:
-  // then hiding all of it is best, and compute is slowed down for as long as communication takes.
+  // Bound if communication slows the compute beside it by the fraction `slower`, less than 1. The
+  // best order then hides all communication, and compute is slowed while communication lasts.
   double beside(double slower) const {
     const double hidden = std::min(compute_seconds, communication_seconds);
     return std::max(communication_seconds, compute_seconds + hidden * slower / (1 + slower));

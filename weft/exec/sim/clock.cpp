@@ -16,7 +16,7 @@ using schedule::Lane;
 
 constexpr std::int64_t kNotOver = -1;
 
-// Thirty years. Sums of two times that are no longer fit their 64 bits.
+// Thirty years. The sum of two times up to this limit fits 64 bits.
 constexpr double kLongestSeconds = 1e9;
 constexpr std::int64_t kLongestNs = 1'000'000'000'000'000'000;
 
@@ -98,7 +98,7 @@ void Clock::start(Place place) {
   }
 }
 
-// The host issues one entry after the other from the end of the last one that held it on.
+// The host issues entries one after the other, from the end of the last one that held it.
 std::int64_t Clock::issue_time(Place place) const {
   static_assert(kNone == -1, "the number of entries issued since, or since the start");
   const int hold = dependencies_[at(place.rank)]->hold_before(place.entry);

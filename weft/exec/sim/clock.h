@@ -1,9 +1,9 @@
-// The clock at work: which entries can start, which operations are on the wire.
+// Clock of the simulation: entries that can start, and operations on the wire.
 //
-// Ends follow from starts, so that the order in which local entries are looked at does not matter.
-// It does matter for the wire, where operations queue for ports in the order in which they come:
-// those wait in a queue by time. Whatever is not yet in the queue when nothing local is left to
-// look at starts after something in it, so that the head of the queue is the next to come.
+// Ends follow from starts, so local entries may be processed in any order. Wire operations queue
+// for ports in order of arrival; they wait in a queue by time. When no local entry is ready, every
+// operation outside the queue starts after some operation in it. The head of the queue is therefore
+// the next to start.
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ class Clock {
  private:
   struct Meeting {
     int missing = 0;              // members that have not arrived
-    std::int64_t arrived_ns = 0;  // when the last of those that have did
+    std::int64_t arrived_ns = 0;  // latest arrival so far
   };
   struct Due {
     std::int64_t at_ns = 0;
@@ -44,7 +44,7 @@ class Clock {
   std::int64_t cost_ns(Place place) const;
 
   Interval& interval(Place place) { return result_.entries[at(place.rank)][at(place.entry)]; }
-  // When an entry of a rank was over; the start of the step where there is none.
+  // End of a rank's entry; kNone: the start of the step.
   std::int64_t end_of(int rank, int entry) const {
     return entry == schedule::kNone ? 0 : result_.entries[at(rank)][at(entry)].end_ns;
   }
@@ -55,17 +55,17 @@ class Clock {
 
   const SimulatedStep& step_;
   Operations operations_;
-  std::deque<Dependencies> distinct_;              // of each graph once
+  std::deque<Dependencies> distinct_;              // one per distinct graph
   std::vector<const Dependencies*> dependencies_;  // by rank
-  std::vector<std::vector<int>> pending_;          // by rank and entry: dependencies not over
+  std::vector<std::vector<int>> pending_;          // by rank and entry: open dependencies
   std::vector<Meeting> meetings_;                  // by operation
   std::vector<Place> ready_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> wire_queue_;
   std::optional<grid::Ports> ports_;
-  std::vector<std::int64_t> wire_end_ns_;       // by rank, of the operation being carried
-  std::vector<std::int64_t> transfer_ends_ns_;  // of the same
+  std::vector<std::int64_t> wire_end_ns_;       // by rank, of the current operation
+  std::vector<std::int64_t> transfer_ends_ns_;  // by transfer, of the current operation
   std::int64_t issue_ns_, wake_ns_, next_ns_;
-  std::size_t open_ = 0;  // entries not over
+  std::size_t open_ = 0;  // entries that are not complete
   Result result_;
 };
 

@@ -13,7 +13,7 @@ constexpr int kRounds = 6;
 
 std::size_t index_of(int i) { return static_cast<std::size_t>(i); }
 
-// A rate over time that changes at moments, and its integral.
+// Piecewise constant rate over time, and its integral.
 class StepFunction {
  public:
   void add(std::int64_t from_ns, std::int64_t to_ns, double amount) {
@@ -22,7 +22,7 @@ class StepFunction {
     changes_.push_back({to_ns, -amount});
   }
 
-  // Turns what was added into the integral of `of(sum at a moment)`.
+  // Replaces the changes by the integral of `of(sum at a moment)`.
   template <typename Of>
   void integrate(const Of& of) {
     std::ranges::sort(changes_, {}, &Change::at_ns);
@@ -93,7 +93,7 @@ class Slowing {
     };
     Result result = sim::simulate(slowed);
     for (int round = 0; round < kRounds; ++round) {
-      // Halfway from the second time on, so that it does not swing.
+      // averages from the second round on, to prevent oscillation
       learn(result, round == 0 ? 1 : 0.5);
       result = sim::simulate(slowed);
     }
@@ -131,15 +131,15 @@ class Slowing {
     }
   }
 
-  // Of the ranks that a simulated one stands for, how many find another of them on their core.
+  // Fraction of the ranks represented by a simulated one that share a core with another of them.
   double shared_by_own(std::size_t rank) const {
     if (contention_.cores <= 0 || contention_.turn_seconds <= 0) return 0;
     return std::clamp(cores_of(rank) / contention_.cores - 1, 0.0, 1.0);
   }
 
-  // One of two ranks on a core computes up to an exchange, and goes on with other work until it has
-  // none or its turn is over; then the other does. Half as fast each, as they are simulated, the
-  // second would be there after twice what they compute up to the exchange.
+  // Two ranks share a core: one computes up to an exchange and goes on with other work, until it
+  // has none or its time slice ends. Then the other runs. The simulation runs both at half speed;
+  // the second would then arrive after twice the compute before the exchange.
   void wait_for_turns(const Result& result, std::size_t rank, double weight) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
     const std::vector<TurnAt> turns = turns_at(result, rank);
@@ -155,8 +155,8 @@ class Slowing {
     }
   }
 
-  // What a rank computes without a pause, alone, up to the end of a node that an exchange waits
-  // for, since the node before that one does; and after it. Of others it is nothing.
+  // Uninterrupted compute of a rank around a node that an exchange waits for: since the previous
+  // such node, up to this node's end, and after it. Zero for other nodes.
   struct TurnAt {
     double before = 0, after = 0;  // seconds
   };
@@ -168,7 +168,7 @@ class Slowing {
       for (const int before : entry.waits) is_waited_for[index_of(before)] = true;
     }
     std::vector<TurnAt> turns(entries.size());
-    std::vector<std::pair<std::size_t, double>> open;  // nodes, and what was computed until then
+    std::vector<std::pair<std::size_t, double>> open;  // nodes, and the compute before them
     double since_pause = 0, since_node = 0;
     std::int64_t free_ns = 0;
     const auto pause = [&] {
@@ -223,7 +223,7 @@ class Slowing {
     });
   }
 
-  // When bytes of a rank travel: without what it waits for the others.
+  // Calls work for the times in which a rank's bytes travel, without waits for other ranks.
   template <typename Do>
   void for_communication(const Result& result, std::size_t rank, const Do& work) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
@@ -241,7 +241,7 @@ class Slowing {
   const SimulatedStep& step_;
   const Contention& contention_;
   Numbers factors_;
-  Numbers turns_;  // seconds that exchanges begin later
+  Numbers turns_;  // seconds by which exchanges begin later
 };
 
 }  // namespace

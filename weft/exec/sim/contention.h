@@ -1,9 +1,8 @@
-// Work that slows other work down: compute and communication of a rank beside each other, and ranks
-// that share cores.
+// Slowdown between concurrent work: compute and communication of a rank, and ranks that share
+// cores.
 //
-// How long a node takes then depends on what runs beside it, and that on how long nodes take: the
-// step is simulated several times, each time with what the nodes were slowed down by in the time
-// before.
+// A node's time depends on concurrent work, which in turn depends on node times. The step is
+// therefore simulated several times, each time with the slowdowns of the previous round.
 #pragma once
 
 #include <vector>
@@ -13,17 +12,16 @@
 namespace weft::exec::sim {
 
 struct Contention {
-  // How much longer, as a part of itself, compute takes all of which is beside communication.
+  // Fraction by which compute slows down if all of it runs beside communication.
   double beside_communication = 0;
-  // The same of communication beside compute.
+  // Fraction by which communication slows down beside compute.
   double beside_compute = 0;
-  // Cores that all ranks have together; 0: as many as they want.
+  // Cores shared by all ranks; 0: unlimited.
   double cores = 0;
-  // That the compute of a simulated rank takes; it may stand for several ranks. Empty: one each.
+  // Cores that a simulated rank's compute takes; it may represent several ranks. Empty: one each.
   std::vector<double> cores_of_rank = {};
-  // That compute keeps a core which compute of another rank wants. An exchange waits for all its
-  // ranks: where one goes on with other work, another that shares its core has to wait for a turn
-  // before it gets to the exchange at all.
+  // Scheduler time slice. An exchange waits for all its ranks. If one rank goes on with other work,
+  // a rank on the same core waits for its time slice before it reaches the exchange.
   double turn_seconds = 0;
 };
 

@@ -44,7 +44,7 @@ Dependencies::Dependencies(const schedule::Graph& graph) {
     lane_end = i;
     if (all_hold || entry.lane == Lane::Host) hold = i;
   }
-  // Followers of each entry side by side: count, add up, fill.
+  // Compressed adjacency lists: count, add up, fill.
   count_.assign(at(n), 0);
   first_.assign(at(n) + 1, 0);
   followers_.resize(edges.size());

@@ -1,8 +1,8 @@
-// What each entry of a graph starts after: the entry before it on its lane, the last entry that
-// held the host, and its waits.
+// Dependencies of each entry of a graph: the entry before it on its lane, the last entry that held
+// the host, and its waits.
 //
-// A host entry holds the host until it is over. Where compute is the only lane besides the host,
-// exec/real runs it inline, and every entry does.
+// A host entry holds the host until it is complete. If compute is the only lane besides the host,
+// exec/real runs compute inline, and every entry holds the host.
 #pragma once
 
 #include <span>
@@ -17,10 +17,10 @@ class Dependencies {
   explicit Dependencies(const schedule::Graph& graph);
 
   int size() const { return static_cast<int>(lane_before_.size()); }
-  // kNone: there is none.
+  // kNone: no such entry.
   int lane_before(int entry) const { return lane_before_[at(entry)]; }
   int hold_before(int entry) const { return hold_before_[at(entry)]; }
-  // How many times the entry is among followers(); an edge with two reasons counts twice.
+  // Number of times that the entry appears in followers(); an edge with two reasons counts twice.
   int count(int entry) const { return count_[at(entry)]; }
   std::span<const int> followers(int entry) const {
     return std::span(followers_)
@@ -33,8 +33,8 @@ class Dependencies {
   std::vector<int> lane_before_;
   std::vector<int> hold_before_;
   std::vector<int> count_;
-  std::vector<int> first_;      // of each entry's followers, and the end
-  std::vector<int> followers_;  // of all entries, one after the other
+  std::vector<int> first_;      // start of each entry's followers, and the end
+  std::vector<int> followers_;  // of all entries, concatenated
 };
 
 }  // namespace weft::exec::sim

@@ -22,7 +22,7 @@ std::int64_t total(const Parts& parts) {
   return sum;
 }
 
-// The kind that took longest.
+// Kind that took longest.
 SpanKind main_kind(const Parts& parts) {
   if (total(parts) == 0) return SpanKind::Memory;
   return static_cast<SpanKind>(std::ranges::max_element(parts) - parts.begin());
@@ -30,9 +30,9 @@ SpanKind main_kind(const Parts& parts) {
 
 // One execution of a node on one rank.
 struct Work {
-  const Span* span = nullptr;  // the node's own
-  Parts ns{};                  // its operations'
-  Parts count{};               // how many they are
+  const Span* span = nullptr;  // the node's span
+  Parts ns{};                  // nanoseconds of its operations
+  Parts count{};               // number of its operations
 };
 using Executions = std::map<std::pair<int, std::string>, Work>;  // by run and node
 
@@ -40,7 +40,8 @@ Executions executions_of(const trace::Timeline& timeline) {
   Executions executions;
   for (const Span& span : timeline.spans) {
     if (!trace::is_node(span)) continue;
-    // Work that a host node left on another lane is a second span of the same name: not the host's.
+    // Work that a host node left on another lane is a second span of that name; the host's span
+    // counts.
     Work& work = executions[{span.run, span.node}];
     if (!work.span || span.kind == SpanKind::Host) work.span = &span;
   }
@@ -54,7 +55,7 @@ Executions executions_of(const trace::Timeline& timeline) {
   return executions;
 }
 
-// What is left of a host node's span after the last of what it waited for.
+// Rest of a host node's span after the last node that it waited for.
 std::int64_t own_ns(const Span& host, const Executions& executions) {
   std::int64_t from = host.begin_ns;
   for (const std::string& node : host.after) {
@@ -71,7 +72,7 @@ void measure_host(Executions& executions) {
   }
 }
 
-// The shortest of its members' times, by operation: run, name, members.
+// Shortest time of the members, by operation: run, name, members.
 class TracedOperations {
  public:
   void add(const Work& work) {
@@ -96,7 +97,7 @@ double median_seconds(std::vector<std::int64_t> samples_ns) {
   return static_cast<double>(samples_ns[(n - 1) / 2] + samples_ns[n / 2]) / 2e9;
 }
 
-// What is known of a node that does not depend on its micro-batch.
+// Measurements of a node, over all micro-batches.
 struct Samples {
   std::vector<std::int64_t> ns;
   Parts parts{}, counts{};

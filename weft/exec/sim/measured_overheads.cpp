@@ -15,10 +15,10 @@ using trace::Span;
 struct TracedNode {
   const Span* span = nullptr;
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t worked_ns = 0;  // by its operations
+  std::int64_t worked_ns = 0;  // spent in its operations
 };
 
-// By run and lane; those without operations are left out.
+// By run and lane; nodes without operations are left out.
 using TracedLanes = std::map<std::pair<int, std::string>, std::vector<TracedNode>>;
 
 TracedLanes lanes_of(const trace::Timeline& timeline) {
@@ -63,7 +63,8 @@ class Mean {
 Overheads measure_overheads(std::span<const trace::Timeline> timelines) {
   Mean wake, behind, inside;
   for (const trace::Timeline& timeline : timelines) {
-    std::map<std::pair<int, std::string>, std::int64_t> ends;  // of every node, also the host's
+    // by run and name: ends of all nodes, including host nodes
+    std::map<std::pair<int, std::string>, std::int64_t> ends;
     for (const Span& span : timeline.spans) {
       if (trace::is_node(span)) ends[{span.run, span.node}] = span.end_ns;
     }

@@ -1,4 +1,4 @@
-// What passes between the nodes of a traced step.
+// Gaps between the nodes of a traced step.
 #pragma once
 
 #include <span>
@@ -8,13 +8,13 @@
 
 namespace weft::exec::sim {
 
-// Means over all traced steps, of nodes that have operations:
-//   wake: from the end of the last node of another lane that a node waited for to its first
-//   operation, where that was later than the end of the node before it on its lane;
-//   next: of compute nodes, from the end of the node before it to its first operation, where it
-//   waited for nothing else, and what lies between its own operations.
-// Each is zero where there is no such node. Recording a trace takes time too: how the two compare
-// is known better than how long they are.
+// Means over all traced steps, over nodes with operations:
+//   wake: gap from the end of the last awaited node of another lane to the first operation, over
+//   nodes whose awaited node ended after the previous node on their lane;
+//   next: gap from the end of the previous node to the first operation, over all other compute
+//   nodes, plus the gaps between the operations of a compute node.
+// 0: no such node. Recording a trace takes time too: the ratio of the two is more reliable than
+// their lengths.
 Overheads measure_overheads(std::span<const trace::Timeline> timelines);
 
 }  // namespace weft::exec::sim

@@ -12,7 +12,7 @@ namespace {
 using schedule::kNone;
 using schedule::Node;
 
-// A rank issues a node once, so that one member and the meeting's name tell operations apart.
+// A rank issues a node once, so one member and the meeting's name identify an operation.
 struct Key {
   int first_member = 0;
   Node meeting;

@@ -1,4 +1,4 @@
-// The operations in which ranks meet: collectives, and sends with their receives.
+// Operations between ranks: collectives, and sends with their receives.
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@ namespace weft::exec::sim {
 
 struct Operation {
   schedule::Node meeting;
-  std::vector<int> members;  // ranks, as Step::members gives them: of a send, the sender first
-  std::vector<int> entries;  // of each member; kNone where its graph lacks the operation
+  // ranks as SimulatedStep::members gives them; a send's sender comes first
+  std::vector<int> members;
+  std::vector<int> entries;  // one per member; kNone: its graph lacks the operation
 };
 
 class Operations {
@@ -22,7 +23,7 @@ class Operations {
   const Operation& operator[](int operation) const {
     return operations_[static_cast<std::size_t>(operation)];
   }
-  // The operation an entry takes part in; kNone: it meets nobody.
+  // Operation of an entry; kNone: none.
   int of(int rank, int entry) const {
     return of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(entry)];
   }

@@ -19,7 +19,7 @@ class Standstill {
              const std::function<bool(Place)>& is_over)
       : step_(step), dependencies_(dependencies), operations_(operations), is_over_(is_over) {}
 
-  // From the first entry that is not over to what it waits for, until that repeats or ends.
+  // Follows the waits from the first incomplete entry until an entry repeats or the chain ends.
   std::string name() const {
     std::vector<Place> path{first_open()};
     while (true) {
@@ -56,7 +56,7 @@ class Standstill {
     UNREACHABLE("every entry is over");
   }
 
-  // An entry of the same rank that `place` starts after and that is not over.
+  // Incomplete entry of the same rank that `place` starts after.
   std::optional<Place> blocker_here(Place place) const {
     const Dependencies& dependencies = *dependencies_[static_cast<std::size_t>(place.rank)];
     std::vector<int> candidates = entry_at(place).waits;
@@ -68,7 +68,7 @@ class Standstill {
     return std::nullopt;
   }
 
-  // What `place` waits for; without an entry where a member lacks the operation.
+  // Entry that `place` waits for; entry kNone: a member lacks the operation.
   Place blocker(Place place) const {
     if (const std::optional<Place> here = blocker_here(place)) return *here;
     const int index = operations_.of(place.rank, place.entry);

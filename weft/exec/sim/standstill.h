@@ -1,4 +1,4 @@
-// Why a step cannot go on.
+// Explanation of a deadlocked step.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Who waits for whom, from an entry that is not over: in a circle, or up to a rank that lacks an
-// operation. `is_over` tells whether an entry is; at least one is not.
+// Chain of waits from an incomplete entry: a cycle, or up to a rank that lacks an operation.
+// `is_over` is true for complete entries; at least one entry is incomplete.
 std::string name_standstill(const SimulatedStep& step,
                             const std::vector<const Dependencies*>& dependencies,
                             const Operations& operations,

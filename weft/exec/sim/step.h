@@ -1,4 +1,4 @@
-// A step to be simulated: every rank's graph, who meets whom, and what everything costs.
+// Input of a simulation: every rank's graph, the members of each operation, and all costs.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,27 @@
 
 namespace weft::exec::sim {
 
-// What a node costs. A compute or host node: its duration, without what it waits for. A
-// communication node: its duration besides the wire, from when every member has arrived.
+// Cost of a node. Compute or host node: its duration without waits. Communication node: its
+// duration besides the wire, from the arrival of the last member.
 struct Cost {
   double seconds = 0;
-  trace::SpanKind kind = trace::SpanKind::Gemm;  // of a compute node's work
-  double launch_share = 0;  // of a compute node's seconds, first: the device waits for launches
+  trace::SpanKind kind = trace::SpanKind::Gemm;  // kind of a compute node's work
+  // fraction of a compute node's seconds, at its beginning, in which the device waits for launches
+  double launch_share = 0;
 
   bool operator==(const Cost&) const = default;
 };
 using CostOf = std::function<Cost(int rank, int entry)>;
 
-// What issuing and waking take on a real machine. None gives the ideal.
+// Time to issue and to wake on a real machine. All 0: ideal.
 struct Overheads {
-  double issue_seconds = 0;  // the host, a node; a node cannot start before it is issued
-  double wake_seconds = 0;   // from the end of what another lane did to the node that waited for it
-  double next_seconds = 0;  // a compute node: between its operations, and until the next one begins
+  double issue_seconds = 0;  // host time per node; a node cannot start before it is issued
+  double wake_seconds = 0;   // from the end of awaited work on another lane to the waiting node
+  double next_seconds = 0;   // compute node: gaps between its operations, and before the next node
 };
 
-// What an operation of several ranks sends between them; `meeting` is the name under which they
-// meet, and of a send the first member is the sender.
+// Transfers of an operation; `meeting` is the operation's name. A send's first member is the
+// sender.
 using TransfersOf = std::function<std::vector<grid::Transfer>(const schedule::Node& meeting,
                                                               std::span<const int> members)>;
 
@@ -45,7 +46,7 @@ struct SimulatedStep {
   std::vector<const schedule::Graph*> graphs;  // by rank; ranks may share one
   schedule::MembersOf members;
   CostOf cost;
-  std::optional<Wire> wire;  // none: communication takes its cost and no more
+  std::optional<Wire> wire;  // nullopt: communication takes its cost only
   Overheads overheads;
 };
 

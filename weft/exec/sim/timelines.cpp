@@ -16,7 +16,8 @@ using schedule::Lane;
 using trace::Span;
 using trace::SpanKind;
 
-// Waits on other lanes: those named, and the last host entry where the lane is not past it already.
+// Waits on other lanes: the named ones, and the last host entry, unless the lane is already past
+// it.
 std::vector<int> waits_between_lanes(const schedule::Graph& graph,
                                      const Dependencies& dependencies,
                                      int entry) {
@@ -43,7 +44,7 @@ std::int64_t bytes_sent(const SimulatedStep& step, const Operation& operation, i
   return bytes;
 }
 
-// One rank's spans.
+// Writes the spans of one rank.
 class Writer {
  public:
   Writer(const SimulatedStep& step,
@@ -60,7 +61,7 @@ class Writer {
         dependencies_(graph_),
         order_(graph_) {}
 
-  // In the order of exec/real: the host's, then lane after lane.
+  // Order of exec/real: host first, then lane by lane.
   std::vector<Span> write() {
     write_lane(Lane::Host);
     for (int lane = 0; lane < schedule::kLanes; ++lane) {
@@ -109,7 +110,7 @@ class Writer {
     span.bytes = bytes_sent(step_, operations_[index], rank_);
   }
 
-  // A node whose operation begins later than itself waits for the host (trace/compute_lane.h).
+  // If an operation begins later than its node, the node waits for the host (trace/compute_lane.h).
   Span operation_span(int i, const Span& node) const {
     const Cost cost = step_.cost(rank_, i);
     const SpanKind kind = schedule::is_meeting(entry_at(i)) ? SpanKind::Communication : cost.kind;

@@ -1,4 +1,4 @@
-// A simulated step as exec/real would have traced it.
+// Timelines of a simulated step, in the form of exec/real's traces.
 #pragma once
 
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace weft::exec::sim {
 
-// A part of a step.
+// Time window of a step.
 struct Window {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = std::numeric_limits<std::int64_t>::max();
@@ -19,9 +19,9 @@ struct Window {
   }
 };
 
-// By rank: a span a node, of the same names, lanes and kinds as exec/real's, and inside it one
-// operation: communication, or of the kind that the node's cost gives. Times are from the start of
-// the step. Only what the window sees is written.
+// By rank: one span per node, with the names, lanes and kinds of exec/real. Each contains one
+// operation: communication, or the kind of the node's cost. Times are relative to the start of the
+// step; only spans in the window are written.
 std::vector<trace::Timeline> timelines_of(const SimulatedStep& step,
                                           const Result& result,
                                           const Window& window = {});
