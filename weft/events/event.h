@@ -1,4 +1,4 @@
-// WHAT IS WATCHED? An event as TensorBoard reads it: the scalars of one step.
+// Event for TensorBoard: the scalars of one step.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct Scalar {
 struct Event {
   double seconds = 0;  // since 1970
   std::int64_t step = 0;
-  std::string file_version;  // of the event that begins a file, which has no scalars
+  std::string file_version;  // set in the first event of a file, which has no scalars
   std::vector<Scalar> scalars;
 };
 
-// Its protobuf message. Calls require_protobuf().
+// Encodes the protobuf message. Calls require_protobuf().
 std::string encode(const Event& event);
-// Nothing where the bytes are no such message.
+// nullopt: the bytes are no such message.
 std::optional<Event> decode(std::string_view bytes);
 
-std::string protobuf_version();  // empty in a build without it
-// ConfigError in a build without it.
+std::string protobuf_version();  // empty: built without protobuf
+// ConfigError in a build without protobuf.
 void require_protobuf();
 
 }  // namespace weft::events

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// TensorBoard reads files with "tfevents" in their names, in the order of the names.
+// TensorBoard reads files with "tfevents" in their names, sorted by name.
 constexpr std::string_view kPrefix = "events.out.tfevents.", kEnding = ".weft";
-constexpr std::int64_t kLastSecond = 9'999'999'999;  // of ten digits
+constexpr std::int64_t kLastSecond = 9'999'999'999;  // ten digits
 
 bool is_own(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().string();
@@ -52,14 +52,14 @@ std::string host_name() {
   return host;
 }
 
-// The second in the name of a file; 0 where there is none.
+// Seconds in the name of a file; 0: none.
 std::int64_t second_of(const fs::path& file) {
   const std::string name = file.filename().string().substr(kPrefix.size());
   const auto second = base::parse_integer(name.substr(0, name.find('.')));
   return second && *second > 0 && *second < kLastSecond ? *second : 0;
 }
 
-// After all that are there, also where one run follows another within a second.
+// Sorts after all existing files, even if runs follow one another within a second.
 fs::path new_file(const fs::path& folder) {
   auto second = static_cast<std::int64_t>(seconds_now());
   for (const fs::path& file : own_files(folder)) second = std::max(second, second_of(file) + 1);
@@ -76,7 +76,7 @@ bool is_after(const Event& event, std::int64_t step) {
          event.step > step;
 }
 
-// What is said of steps up to `step`, before the first record that nobody can read.
+// Events up to `step`, before the first unreadable record.
 Kept kept_of(const fs::path& file, std::int64_t step) {
   Kept kept;
   RecordReader reader(file);
@@ -116,7 +116,7 @@ fs::path prepared(const fs::path& folder, std::int64_t step) {
 EventFile::EventFile(const fs::path& folder, std::int64_t step)
     : path_(prepared(folder, step)),
       file_(path_, text("'{}' is in use by another run", path_.string())) {
-  // Version 2 is what all writers of today say. TensorBoard then takes steps as they come.
+  // All writers use version 2 today; TensorBoard then accepts steps in any order.
   const Event first{.seconds = seconds_now(), .file_version = "brain.Event:2"};
   append(std::span(&first, 1));
 }

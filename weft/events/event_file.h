@@ -1,4 +1,4 @@
-// A file of events that TensorBoard shows while it grows.
+// Event file that TensorBoard shows while it grows.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace weft::events {
 
-// Megatron shows many scalars twice: by the step, and under a tag with this ending by the sequences
-// consumed.
+// Megatron writes many scalars twice: by step, and by consumed sequences under a tag with this
+// ending.
 inline constexpr std::string_view kVersusSamples = " vs samples";
 
 class EventFile {
  public:
-  // A new file in `folder`, which is there. What earlier files of Weft in it say of steps after
-  // `step` is cut off, so that no step is there twice; files of other programs stay as they are.
-  // SystemError where another run is writing one.
+  // Creates a new file in an existing folder. Events after `step` in earlier Weft files there are
+  // cut, so that no step appears twice. Files of other programs stay. SystemError if another run is
+  // writing one.
   EventFile(const std::filesystem::path& folder, std::int64_t step);
 
   const std::filesystem::path& path() const { return path_; }
 
-  // With one write. SystemError where they cannot be written whole; nothing of them is left then.
-  // Events by the step come before those of the same step by samples.
+  // Appends with one write. SystemError if that fails; no part of the events remains then. For each
+  // step pass events by step before those by samples.
   void append(std::span<const Event> events);
 
  private:

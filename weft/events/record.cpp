@@ -30,7 +30,7 @@ Number number_of(std::string_view bytes) {
   return number;
 }
 
-// The checksum that stands right behind the bytes.
+// True if the checksum after the bytes matches.
 bool is_sealed(std::string_view sealed) {
   const std::string_view bytes = sealed.substr(0, sealed.size() - sizeof(std::uint32_t));
   return number_of<std::uint32_t>(sealed.substr(bytes.size())) == masked_crc(bytes);

@@ -1,6 +1,6 @@
-// How records lie in an event file, one after the other: their length (8 bytes), its checksum (4),
-// the bytes, and their checksum (4). Little-endian; checksums are CRC-32C, turned and shifted so
-// that a checksum of bytes that hold checksums says something.
+// Record format of an event file, little-endian: length (8 bytes), its checksum (4), payload, its
+// checksum (4). Checksums are masked CRC-32C: rotated and shifted, so that a checksum over
+// checksums stays meaningful.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,14 @@ namespace weft::events {
 
 std::string framed(std::string_view bytes);
 
-// Reads the whole records at the beginning of a file.
+// Reads the intact records from the beginning of a file.
 class RecordReader {
  public:
   explicit RecordReader(const std::filesystem::path& path) : file_(path) {}
 
-  // Where the next record begins.
+  // Offset of the next record.
   std::uint64_t offset() const { return offset_; }
-  // Nothing at the end, and from the first record on that is damaged, cut, or longer than any that
-  // Weft writes.
+  // nullopt: end of file, or the first record that is damaged, cut, or longer than any Weft record.
   std::optional<std::string> next();
 
  private:

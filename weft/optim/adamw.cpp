@@ -90,7 +90,7 @@ bool AdamW::master_is_copy() const {
   return weights_N_.dtype() == DType::F32 && !master_N_.shares_block(weights_N_);
 }
 
-// Counted from the first of the elements.
+// Runs without weight decay, counted from the first of the elements.
 std::vector<kernels::ElementRun> AdamW::undecayed(const config::OptimizerConfig& config,
                                                   const Range& elements) const {
   std::vector<kernels::ElementRun> runs;

@@ -1,5 +1,5 @@
-// WHAT CHANGES? AdamW over a contiguous buffer of parameters: moments, and fp32 master weights
-// where the weights themselves are not fp32.
+// AdamW over a contiguous buffer of parameters: moments, and master weights unless the weights are
+// fp32.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,25 @@ using tensor::Tensor;
 
 enum class Decay { Yes, No };
 
-// A run of neighbouring parameters that decay alike.
+// Adjacent parameters with equal decay.
 struct Segment {
   std::int64_t begin = 0, count = 0;
   Decay decay = Decay::Yes;
 };
 
-// Joins neighbours that decay alike; `segments` are in order of begin, gaps (padding) join what
-// precedes.
+// Joins adjacent segments with equal decay. `segments` are sorted by begin; a gap (padding) joins
+// the segment before it.
 std::vector<Segment> join_segments(std::vector<Segment> segments, std::int64_t end);
 
-// What a step applies. `step` counts from 1.
+// Arguments of one update. `step` counts from 1.
 struct Applied {
   double learning_rate = 0;
   double gradient_scale = 1;
   std::int64_t step = 1;
 };
 
-// What the state lies in: moments in fp32, bf16 or fp16; masters in fp32 or fp16, or int16 for the
-// bits that bf16 weights lack (tensor/narrow_numbers.h). Where weights are fp32 there are no
-// masters.
+// Dtypes of the state. Moments: fp32, bf16 or fp16. Masters: fp32, fp16, or int16 with the
+// remainder of bf16 weights (tensor/narrow_numbers.h). fp32 weights have no masters.
 struct StateDtypes {
   tensor::DType moment1 = tensor::DType::F32, moment2 = tensor::DType::F32;
   tensor::DType master = tensor::DType::F32;
@@ -50,15 +49,15 @@ struct StateDtypes {
 
 class AdamW {
  public:
-  // Moments start at zero, master weights as the weights are when the stream comes to it.
+  // Moments start at zero. Master weights start as the weights at this point of the stream.
   AdamW(Pool& pool,
         Stream& stream,
         Tensor weights_N,
         Tensor gradients_N,
         std::vector<Segment> segments,
         const StateDtypes& dtypes = {});
-  // The same with all state in host memory. It has master weights whatever the weights are: where
-  // those are fp32, a copy of them. `host` works on host memory, `stream` on the device.
+  // Variant with all state in host memory. It always has master weights: for fp32 weights a copy of
+  // them. `host` works on host memory, `stream` on the device.
   static AdamW offloaded(Pool& pool,
                          Stream& host,
                          Stream& stream,
@@ -67,17 +66,17 @@ class AdamW {
                          std::vector<Segment> segments,
                          const StateDtypes& dtypes = {});
 
-  // Applies the gradients times their scale.
+  // Applies the gradients times gradient_scale.
   void apply(Stream& stream, const config::OptimizerConfig& config, const Applied& applied) const;
-  // Of some elements of offloaded state: from gradients brought to the host, to weights that are
-  // still to go to the device.
+  // Updates a range of offloaded state on the host. `gradients` were downloaded; `weights` are
+  // uploaded afterwards.
   void apply_on_host(Stream& host,
                      const config::OptimizerConfig& config,
                      const Applied& applied,
                      const Range& elements,
                      const Tensor& gradients,
                      const Tensor& weights) const;
-  // Where these are made: in `room`, or where weights are fp32, the master weights themselves.
+  // Destination of new weights: `room`, or the master weights themselves if weights are fp32.
   Tensor new_weights(const Range& elements, const Tensor& room) const;
 
   const Tensor& weights() const { return weights_N_; }
@@ -85,10 +84,10 @@ class AdamW {
 
   const Tensor& moment1() const { return moment1_N_; }
   const Tensor& moment2() const { return moment2_N_; }
-  // The weights themselves where they are fp32; int16 where it is what bf16 weights lack; fp16.
+  // The weights themselves if fp32; int16: remainders of bf16 weights; or fp16.
   const Tensor& master() const { return master_N_; }
-  void refresh_master(Stream& stream);  // after the weights were set from outside
-  // Whether the master weights are a copy that is no state of its own: offloaded, of fp32 weights.
+  void refresh_master(Stream& stream);  // call after the weights were set from outside
+  // True if the master weights are a mere copy: offloaded state of fp32 weights.
   bool master_is_copy() const;
 
  private:

@@ -1,9 +1,9 @@
-// The global gradient norm and what clipping makes of it.
+// Global gradient norm and clipping.
 #pragma once
 
 namespace weft::optim {
 
-// What gradients are multiplied with so that their norm is at most `limit`; limit 0: never.
+// Factor that limits the gradient norm to `limit`; limit 0: no clipping.
 double clip_scale(double norm, double limit);
 
 }  // namespace weft::optim

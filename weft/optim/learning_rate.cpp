@@ -12,7 +12,7 @@ namespace {
 
 double half_cosine(double done) { return 0.5 * (1 + std::cos(std::numbers::pi * done)); }
 
-// What is left of the distance from peak to floor, `done` of the way through a decay.
+// Remaining share of the distance from peak to floor after the share `done` of a decay.
 double left_of(config::WsdDecay shape, double done) {
   switch (shape) {
     case config::WsdDecay::Exponential:
@@ -27,7 +27,7 @@ double left_of(config::WsdDecay shape, double done) {
   UNREACHABLE("shape {}", static_cast<int>(shape));
 }
 
-// WSD: the peak until its last part begins.
+// WSD: stays at the peak until the final decay.
 double left_of_stable(const config::Config& config, double step, double end) {
   const double length = config::wsd_steps(config);
   if (length <= 0) return 1;

@@ -1,4 +1,4 @@
-// The learning rate of a step: linear warm-up, then decay to min_lr.
+// Learning rate of a step: linear warm-up, then decay to min_lr.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What ran, on what, and whether its ranks had cores of their own.
+// Facts about a run: command, hardware, and cores per rank.
 #pragma once
 
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace weft::report {
 
-// Of a run's config as the rules left it, and of the starts in its folder.
+// Facts from a settled config and the starts in the run folder.
 std::vector<Fact> about_run(const config::Config& run, const Evidence& evidence);
 
-// What follows where ranks of one machine have fewer cores than they have threads; empty: they do
-// not, or the folder does not say how many cores there were.
+// Warning for ranks of one machine with fewer cores than threads. Empty: enough cores, or unknown.
 std::string crowding_of(const config::Config& run, const std::vector<Start>& starts);
 
 }  // namespace weft::report

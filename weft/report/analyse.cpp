@@ -34,8 +34,8 @@ double worked_ms(const trace::RankWalls& rank) {
   return walls.compute + walls.communication + walls.host + walls.copy;
 }
 
-// A simulated step is told as it is priced: a rank stands for its stage, so that who waits for
-// another waits for a stage; and the times are those of the rank that works longest.
+// Adapts a simulated step to its price. One rank stands for its stage, so waiting for another rank
+// is pipeline bubble. Times belong to the rank that works longest.
 void tell_as_priced(Report& report) {
   for (trace::RankWalls& rank : report.ranks) {
     rank.walls.bubble += rank.walls.late;
@@ -85,7 +85,7 @@ void take_memory(const config::Config& run, Report& report) {
   if (memory.forecast.is_predicted()) report.memory = std::move(memory);
 }
 
-// The run as the rules leave it; none, with a note, where they refuse it.
+// Config settled by the rules; nullopt, with a note: they refuse it.
 std::optional<config::Config> settled(const Evidence& evidence, Report& report) {
   if (!evidence.config) return std::nullopt;
   const rules::Verdict verdict = rules::judge(*evidence.config);
@@ -95,7 +95,7 @@ std::optional<config::Config> settled(const Evidence& evidence, Report& report) 
   return std::nullopt;
 }
 
-// Where ranks share cores, what is lost is lost to the wait for a core.
+// Dominant wall; if ranks share cores, all losses count as waiting for a core.
 std::string dominant_wall(const Report& report) {
   if (report.memory && report.memory->share() > 1) return std::string(word(trace::Wall::Memory));
   if (report.traced_steps == 0) return "";
@@ -104,8 +104,7 @@ std::string dominant_wall(const Report& report) {
   return std::string(word(wall));
 }
 
-// Why a step is predicted far from what was measured: as the guess of its nodes alone, with no time
-// between them and a core or a GPU for each rank.
+// Reason for a poor prediction. The prediction assumes gapless nodes and a core or GPU per rank.
 std::string reason_for(const Comparison& comparison, const std::string& crowded) {
   constexpr double kFar = 0.25;
   const double error = comparison.step.error();
@@ -126,13 +125,13 @@ std::string reason_for(const Comparison& comparison, const std::string& crowded)
   return "the nodes took longer than they do by the costs above: the rows below say which";
 }
 
-// What only the schedule of the run and its trace together tell.
+// Results that need both the schedule and the trace of a run.
 struct Priced {
   std::optional<WhatIf> what_if;
   std::optional<plan::NominalRates> rates;
 };
 
-// By the calibration, or where that does not know the run, with a note, without it.
+// Prediction by the calibration; if that does not cover the run, without it and with a note.
 PredictedRun predicted_run(const Evidence& evidence,
                            const config::Config& run,
                            double step_ms,

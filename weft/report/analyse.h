@@ -1,4 +1,4 @@
-// A report from what there is to look at.
+// Report from the available evidence.
 #pragma once
 
 #include "weft/report/evidence.h"
@@ -6,7 +6,7 @@
 
 namespace weft::report {
 
-// ConfigError only for a config that is no config: what cannot be told is left out, with a note.
+// ConfigError only for an invalid config; missing facts are left out, with a note.
 Report analyse(const Evidence& evidence);
 
 }  // namespace weft::report

@@ -17,10 +17,10 @@ namespace {
 namespace sim = exec::sim;
 using schedule::Node;
 
-// Rates at which one part of the nominal costs counts and the others do not.
+// Rate that makes the other parts of the nominal costs free.
 constexpr double kFree = 1e30;
 
-// The nodes of a run as they were measured and as they are priced.
+// Measured and predicted node costs of a run.
 class NodeCosts {
  public:
   NodeCosts(const config::Config& run, const std::vector<trace::Timeline>& traced)
@@ -44,7 +44,7 @@ class NodeCosts {
 
   struct NodeTime {
     Node node;
-    double count = 0;  // of executions in a step
+    double count = 0;  // executions per step
     double measured_seconds = 0, predicted_seconds = 0;
     bool is_message = false;
   };
@@ -53,7 +53,7 @@ class NodeCosts {
     return beside(plan::nominal_costs(run_, grid_, plans_, rates));
   }
 
-  // Of every rank that was traced; nodes that its graph does not have are left out.
+  // Times on every traced rank; skips nodes outside of its graph.
   std::vector<NodeTime> beside(const sim::CostTable& nominal) const {
     std::vector<NodeTime> all;
     for (const auto& [rank, rows] : measured_.ranks()) {
@@ -86,7 +86,7 @@ class NodeCosts {
   std::map<std::pair<int, Node>, double> counts_;  // by stage
 };
 
-// The two factors, none below 0, with which `a` and `b` add up to `to` best.
+// Least-squares factors of `a` and `b` that sum to `to`, none negative.
 struct TwoFactors {
   double a = 0, b = 0;
 };
@@ -110,7 +110,7 @@ TwoFactors fit_two(const std::vector<NodeCosts::NodeTime>& a,
                                                 : TwoFactors{.b = bb > 0 ? bt / bb : 0};
 }
 
-// What messages took, over what they take at the rates.
+// Measured over predicted time of messages.
 double message_factor(const std::vector<NodeCosts::NodeTime>& nodes) {
   double measured = 0, predicted = 0;
   for (const NodeCosts::NodeTime& node : nodes) {
@@ -169,7 +169,7 @@ std::vector<Comparison::Row> rows_of(Rows rows) {
   return all;
 }
 
-// "F.experts" of "3F.experts#1".
+// Node without layer: "F.experts" for "3F.experts#1".
 Node piece_of(Node node) {
   node.layer = node.chunk = node.slice = schedule::kNone;
   return node;
@@ -201,7 +201,7 @@ PredictedRun compare(const config::Config& run,
     times = costs.at(result.rates);
   }
   Rows pieces, nodes;
-  std::map<Node, double> executed;  // ranks that ran the node
+  std::map<Node, double> executed;  // number of ranks that ran the node
   for (const NodeCosts::NodeTime& time : times) ++executed[time.node];
   for (const NodeCosts::NodeTime& time : times) {
     Comparison::Row& piece = pieces[piece_of(time.node)];

@@ -1,4 +1,4 @@
-// Predicted beside measured: what the nodes of a traced run cost, and what they cost at rates.
+// Prediction against measurement: node costs of a traced run, and node costs at given rates.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace weft::report {
 
 struct PredictedRun {
   Comparison comparison;
-  plan::NominalRates rates;  // nominal ones of the machine, for what is asked besides
+  plan::NominalRates rates;  // nominal rates of the machine, for other questions
 };
 
-// `run` as the rules left it. By a calibration (weft calibrate), where there is one; else at the
-// rates that its GPU is advertised with; where none is named, at the rates of products, memory and
-// links that fit this run best: then what differs is which nodes are dear. ConfigError where the
-// trace is not of that run, or the calibration knows nothing of some of its nodes.
+// `run`: settled by the rules. Uses a calibration (weft calibrate) if given, otherwise the nominal
+// rates of the run's GPU. Without a GPU name, fits rates of products, memory and links to this run;
+// the differences then show expensive nodes. ConfigError if the trace belongs to another run, or
+// the calibration lacks some of its nodes.
 PredictedRun compare(const config::Config& run,
                      const std::vector<trace::Timeline>& traced,
                      double step_ms,

@@ -18,7 +18,7 @@ constexpr std::size_t kMostDrawnSpans = 60'000;
 constexpr std::size_t kMostDrawnLanes = 256;
 constexpr std::size_t kLongestName = 200;
 
-// The numbers of texts that repeat.
+// Indices of repeated texts.
 class Names {
  public:
   explicit Names(std::vector<std::string>& names) : names_(names) {}
@@ -120,7 +120,7 @@ void draw_devices(const trace::DeviceTraces& traces, Names& names, DrawnTimeline
       text("All of the trace, {}; a lane is a stream.", base::counted(traces.steps, "step"));
 }
 
-// Times from the first span, each lane by begin.
+// Shifts times to start at 0 and sorts each lane by begin.
 void settle(DrawnTimeline& drawn) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (DrawnTimeline::Lane& lane : drawn.lanes) {
@@ -146,13 +146,13 @@ std::size_t spans_of(const DrawnTimeline& timeline) {
 
 enum class Join { SameKind, AnyKind };
 
-// Spans and gaps shorter than `shortest_ns` join their neighbour; of several kinds the one with the
-// longest span counts.
+// Joins spans and gaps shorter than `shortest_ns` with their neighbour. Among several kinds the
+// kind of the longest span wins.
 std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans,
                               std::int64_t shortest_ns,
                               Join join) {
   std::vector<DrawnSpan> kept;
-  std::int64_t longest = 0;  // of those that the last one stands for
+  std::int64_t longest = 0;  // longest span in the last one
   for (const DrawnSpan& span : spans) {
     const std::int64_t length = span.end_ns - span.begin_ns;
     const bool joins = !kept.empty() && span.begin_ns - kept.back().end_ns < shortest_ns &&
@@ -175,10 +175,10 @@ std::vector<DrawnSpan> joined(const std::vector<DrawnSpan>& spans,
   return kept;
 }
 
-// A part of the step that is no longer seen when all of it is.
+// Divisor of a step's length: shorter spans are invisible while the whole step is shown.
 constexpr std::int64_t kUnseen = 2000;
 
-// Whether white letters are easier to read on it than dark ones.
+// True if white text is more readable on it than dark text.
 bool is_dark(const std::string& colour) {
   const auto part = [&](std::size_t at) { return std::stoi(colour.substr(at, 2), nullptr, 16); };
   return 299 * part(1) + 587 * part(3) + 114 * part(5) < 128'000;

@@ -1,4 +1,4 @@
-// The timeline of a page: one step's spans by lane, as many as a page can hold.
+// Timeline of a page: one step's spans by lane, thinned to fit.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace weft::report {
 
 struct DrawnSpan {
   std::int32_t name = 0, kind = 0;
-  std::int32_t count = 1;  // spans that it stands for: neighbours, too short to tell apart
+  std::int32_t count = 1;  // adjacent spans merged into this one
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t waited_ns = 0;  // of it, from its begin: for peers or other nodes
+  std::int64_t waited_ns = 0;  // wait at its begin for peers or other nodes
 };
 
 struct DrawnTimeline {
@@ -30,14 +30,14 @@ struct DrawnTimeline {
   std::vector<std::string> names;
   std::vector<Lane> lanes;
   std::int64_t end_ns = 0;  // times begin at 0
-  std::string note;         // what of the trace is shown
+  std::string note;         // part of the trace that is shown
 };
 
-// Of Weft's the last traced step, of a profiler's all of it.
+// Draws the last traced step of Weft, or a whole profiler trace.
 DrawnTimeline draw_timeline(const Evidence& evidence);
 
-// Short neighbours on a lane become one until all lanes together have at most so many (or one
-// each): those of one kind first.
+// Merges adjacent short spans until all lanes have at most `most` spans in total (or one each).
+// Spans of one kind merge first.
 void thin_out(DrawnTimeline& timeline, std::size_t most);
 
 base::Json to_json(const DrawnTimeline& timeline);

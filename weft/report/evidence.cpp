@@ -39,7 +39,7 @@ void take_trace(const fs::path& file, const FileWatch& watch, Evidence& evidence
   }
 }
 
-// A trace that is cut or damaged takes nothing else of the run's report with it.
+// A damaged trace does not affect the rest of the report.
 void take_readable_trace(const fs::path& file, const FileWatch& watch, Evidence& evidence) {
   try {
     take_trace(file, watch, evidence);
@@ -48,7 +48,7 @@ void take_readable_trace(const fs::path& file, const FileWatch& watch, Evidence&
   }
 }
 
-// trace.json of all ranks, or a file a rank where their clocks do not compare.
+// Reads trace.json of all ranks, or one file per rank if their clocks are unsynchronized.
 void take_traces(const fs::path& folder, const FileWatch& watch, Evidence& evidence) {
   for (const char* whole : {"trace.json", "trace.json.gz"}) {
     if (!fs::is_regular_file(folder / whole)) continue;
@@ -105,7 +105,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return folders;
 }
 
-// What to do instead, where a folder is none of a run.
+// Suggestion for a folder that is no run.
 std::string way_out(const fs::path& folder) {
   const std::vector<fs::path> runs = runs_in(folder);
   if (runs.empty()) return "weft train makes one, and a trace is named by its file";

@@ -31,7 +31,7 @@ bool names_experts(const std::string& name) {
                      "topk_router"});
 }
 
-// Kernels that route, sort and bring rows; casts are none of them.
+// True for kernels that route, sort and move rows; casts do not count.
 bool moves_rows(const std::string& name) {
   return has_any_of(name,
                     {"permut",
@@ -66,7 +66,7 @@ std::optional<Experts> experts_of(const trace::DeviceTraces& traces) {
   return Experts{.rows_ms = static_cast<double>(ns) / 1e6 / steps};
 }
 
-// "3F7.merge": a node of Weft's says its piece.
+// A Weft node names its piece: "3F7.merge".
 std::optional<Experts> experts_of(const std::vector<trace::Timeline>& timelines) {
   bool any = false;
   double ns = 0, steps = 0;

@@ -1,4 +1,4 @@
-// What a trace tells of experts, where no config does: advice speaks of them only where they are.
+// Experts in a trace without a config: advice mentions experts only if present.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace weft::report {
 
-// nullopt: nothing that ran names experts, their dispatch or grouped products.
+// nullopt: no operation names experts, their dispatch or grouped products.
 std::optional<Experts> experts_in(const Evidence& evidence);
 
 }  // namespace weft::report

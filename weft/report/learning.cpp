@@ -11,7 +11,7 @@ namespace {
 using base::text;
 using MetricsLine = base::SortedJson;
 
-constexpr std::size_t kMostPoints = 1'000'000;  // the first ones
+constexpr std::size_t kMostPoints = 1'000'000;  // first points only
 constexpr std::size_t kMostEvaluations = 100'000;
 constexpr std::size_t kMostShownPoints = 600;
 
@@ -95,7 +95,7 @@ std::string learning_text(const Learning& learning) {
                          learning.last_loss.value_or(0),
                          base::counted(learning.last_step, "step"));
   if (learning.pretended) all += ", of a pretended world: one rank ran";
-  std::vector<std::string> told;  // sets whose last evaluation is said
+  std::vector<std::string> told;  // sets with a printed last evaluation
   for (auto at = learning.evaluations.rbegin(); at != learning.evaluations.rend(); ++at) {
     if (std::ranges::find(told, at->set) != told.end()) continue;
     told.push_back(at->set);

@@ -1,4 +1,4 @@
-// What metrics.jsonl tells of learning: the loss by step, evaluations, and what was skipped.
+// Learning curve in metrics.jsonl: loss by step, evaluations and skipped steps.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace weft::report {
 
 struct Learning {
-  // One step, or the mean of neighbours where there are more than a picture shows.
+  // One step, or the mean of adjacent steps if a picture cannot show all.
   struct Point {
-    std::int64_t step = 0;       // the last one
-    std::optional<double> loss;  // nullopt: no step of them had a finite one
+    std::int64_t step = 0;       // last step of the point
+    std::optional<double> loss;  // nullopt: no finite loss in these steps
     double tokens_per_second = 0;
   };
   struct Evaluation {
     std::int64_t step = 0;
-    std::string set;  // of dataset.valid_data_path; empty: the held-out part
+    std::string set;  // set of dataset.valid_data_path; empty: the held-out part
     double loss = 0;
   };
 
@@ -27,16 +27,16 @@ struct Learning {
   std::vector<Evaluation> evaluations;
   std::optional<double> first_loss, last_loss, test_loss;
   std::int64_t last_step = 0;
-  std::int64_t skipped = 0;   // steps that were not finite and changed nothing
-  std::int64_t repeated = 0;  // steps that ran twice, for their row budget
-  bool pretended = false;     // one rank ran: its losses are not those of a run
+  std::int64_t skipped = 0;   // non-finite steps, which changed nothing
+  std::int64_t repeated = 0;  // steps that ran twice because of their row budget
+  bool pretended = false;     // one rank ran with pretended peers: its losses are meaningless
 };
 
-// Gathers it from the lines of the file, one after the other.
+// Collects a learning curve from the lines of the file.
 class LearningLines {
  public:
   void take(const base::SortedJson& line);
-  // nullopt: no line told a loss.
+  // nullopt: no line has a loss.
   std::optional<Learning> finish();
 
  private:
@@ -45,7 +45,7 @@ class LearningLines {
   Learning all_;
 };
 
-// At most as many points: neighbours become their mean.
+// Reduces to at most `most` points by averaging adjacent points.
 std::vector<Learning::Point> thinned(const std::vector<Learning::Point>& points, std::size_t most);
 
 // "loss 5.545 -> 4.127 in 20 steps; held-out 4.311 after step 20"

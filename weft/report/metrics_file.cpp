@@ -13,7 +13,7 @@ namespace weft::report {
 namespace {
 
 constexpr std::size_t kLongestLine = 1u << 20;
-constexpr std::size_t kMostSteps = 1'000'000;  // the first ones; a longer run is not steadier
+constexpr std::size_t kMostSteps = 1'000'000;  // first steps only; a longer run is no steadier
 constexpr std::size_t kMostLayers = 4096;
 
 using Line = base::SortedJson;
@@ -25,7 +25,7 @@ double number_of(const Line& object, const char* key) {
   return std::isfinite(number) ? number : 0;
 }
 
-// The lines of a file that are not too long. One that is counts as unread.
+// Lines of a file; counts too long ones as unread.
 class Lines {
  public:
   explicit Lines(const std::filesystem::path& file) : stream_(file) {
@@ -59,7 +59,7 @@ class Sums {
   }
 
   MetricsFile finish() {
-    if (ms_.empty() && !is_first_) add(first_);  // of a run of one step there is nothing else
+    if (ms_.empty() && !is_first_) add(first_);  // a run of one step has no other time
     MetricsFile file{.steps = {}, .loads = {}, .learning = learning_.finish(), .unread = unread};
     if (!ms_.empty()) {
       file.steps = StepTimes{.steps = std::ssize(ms_),

@@ -1,4 +1,4 @@
-// What metrics.jsonl of a run folder says of steps, learning and experts.
+// Content of metrics.jsonl about steps, learning and experts.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 namespace weft::report {
 
 struct MetricsFile {
-  std::optional<StepTimes> steps;  // none: no line tells a time
+  std::optional<StepTimes> steps;  // nullopt: no line has a time
   std::vector<LayerLoad> loads;    // by layer
   std::optional<Learning> learning = {};
-  std::int64_t unread = 0;  // lines that are no JSON or say nothing of a step
+  std::int64_t unread = 0;  // lines without valid JSON or without a step
 };
 
-// SystemError where the file cannot be read. A line longer than a mebibyte is not read.
+// SystemError for an unreadable file. Skips lines longer than a mebibyte.
 MetricsFile read_metrics(const std::filesystem::path& file);
 
 }  // namespace weft::report

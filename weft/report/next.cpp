@@ -15,7 +15,7 @@ namespace {
 using base::text;
 
 constexpr std::size_t kMost = 3;
-// Of the step: less is within what two runs differ by.
+// Smallest gain as a share of the step: less is within the noise of two runs.
 constexpr double kWorthwhile = 0.01;
 
 bool speaks_of(const rules::Note& note, const Idea& idea) {
@@ -24,8 +24,8 @@ bool speaks_of(const rules::Note& note, const Idea& idea) {
   });
 }
 
-// The run with the change as the rules leave it; none where they refuse it, where the run has it
-// already, or where this build does not run it and runs the one that there is.
+// Changed run, settled by the rules. nullopt: refused, already in effect, or not runnable by this
+// build although the original is.
 std::optional<config::Config> allowed(const config::Config& run, const Idea& idea) {
   try {
     const rules::Verdict verdict = rules::judge(words::with_words(run, idea.words));
@@ -34,12 +34,12 @@ std::optional<config::Config> allowed(const config::Config& run, const Idea& ide
     if (!verdict.runs() && !is_elsewhere) return std::nullopt;
     if (!plan::is_same_run(verdict.config, now.config)) return verdict.config;
   } catch (const base::ConfigError&) {
-    // a key that the run cannot have
+    // key that the run cannot have
   }
   return std::nullopt;
 }
 
-// What is advised about the change: rules of thumb, for gains that nobody simulated.
+// Advice of rules of thumb on the change, for gains without a simulation.
 std::string advice_about(const config::Config& changed, const Idea& idea) {
   std::string all;
   for (const rules::Note& note : rules::advise(changed)) {
@@ -91,7 +91,7 @@ std::vector<Suggestion> next_to_try(const NextFacts& facts) {
     if (a.phase != b.phase) return a.phase < b.phase;
     return a.gain_ms.value_or(0) > b.gain_ms.value_or(0);
   });
-  // Two kinds of communication may ask for one change: the larger gain stands.
+  // Two kinds of communication may suggest the same change: the larger gain wins.
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto later = all.begin() + static_cast<std::ptrdiff_t>(i) + 1;
     all.erase(std::remove_if(later,

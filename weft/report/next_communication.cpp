@@ -1,4 +1,4 @@
-// Ideas against the communication wall, and against ranks that come late.
+// Ideas against the communication wall and against late ranks.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -10,7 +10,7 @@ namespace {
 
 using base::text;
 
-// What moved and was not covered; waiting for peers and for the host is not its own.
+// Exposed transfer time, without waits for peers and the host.
 double moving_ms(const NextFacts& facts, const std::string& kind) {
   const auto found = facts.report.exposure.kinds.find(kind);
   if (found == facts.report.exposure.kinds.end()) return 0;
@@ -84,7 +84,8 @@ double wire_bytes(const config::Config& run) {
   return sent.inside.bytes() + sent.between.bytes();
 }
 
-// A dispatcher that sends a token once to a rank of its machine, and once to another machine.
+// Suggests a dispatcher that sends a token once per rank of its machine, and once per other
+// machine.
 void add_dispatcher_idea(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (facts.run == nullptr || facts.run->model.experts() == 0) return;
   if (facts.run->model.moe_token_dispatcher_type != config::Dispatcher::AllToAll) return;

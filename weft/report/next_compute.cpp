@@ -16,7 +16,7 @@ std::string host_text(const NextFacts& facts) {
               facts.report.step_ms());
 }
 
-// A micro-batch twice as large is half as many nodes for the same tokens.
+// A micro-batch of twice the size halves the number of nodes for the same tokens.
 void add_larger_micro_batch(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (facts.run == nullptr) return;
   const config::TrainConfig& train = facts.run->train;
@@ -28,7 +28,7 @@ void add_larger_micro_batch(const NextFacts& facts, std::vector<Idea>& ideas) {
                            "it takes memory"});
 }
 
-// Weft has none: behind a step of its own they are of no use.
+// Suggests CUDA graphs for a run that is not Weft's own: Weft has none.
 void add_graphs(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (facts.run == nullptr && facts.report.kind.ends_with("trace of Weft")) return;
   if (facts.run != nullptr && facts.run->model.cuda_graph_impl != config::CudaGraphImpl::None) {
@@ -52,7 +52,7 @@ void add_graphs(const NextFacts& facts, std::vector<Idea>& ideas) {
                            "starts with moe_router and moe_preprocess (A11, A12)"});
 }
 
-// Time of the pieces whose name begins so.
+// Time of pieces with this prefix.
 double measured_ms(const Report& report, std::string_view begin) {
   double ms = 0;
   if (!report.comparison) return ms;
@@ -62,7 +62,7 @@ double measured_ms(const Report& report, std::string_view begin) {
   return ms;
 }
 
-// Whether the run with these words leaves room on its GPU, or nobody knows.
+// True if the run with these words fits its GPU, or the GPU is unknown.
 bool would_fit(const NextFacts& facts, const config::Config& changed) {
   if (!facts.report.memory || facts.report.memory->room_bytes == 0) return true;
   MemoryWall memory{.forecast = measure::forecast_memory(changed, measure::Priced::No),

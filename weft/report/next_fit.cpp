@@ -1,4 +1,4 @@
-// Does it fit, and is it known where the time goes: what comes before any tuning.
+// Suggestions before any tuning: fit into memory, and profile the time.
 #include "weft/base/text.h"
 #include "weft/measure/memory_savings.h"
 #include "weft/report/next.h"
@@ -27,10 +27,9 @@ std::vector<Suggestion> fit_suggestions(const NextFacts& facts) {
                    "full (A6, A19)"}};
 }
 
-// A foreign trace without the host in which nothing runs and nobody knows why: more must be
-// recorded first.
+// Suggests a richer profile for a foreign trace without host data and with unexplained idle time.
 std::vector<Suggestion> idle_suggestions(const NextFacts& facts) {
-  constexpr double kMuchIdle = 0.15;  // of the step
+  constexpr double kMuchIdle = 0.15;  // share of the step
   const trace::Walls& walls = facts.report.walls;
   if (facts.run != nullptr || facts.report.has_launches) return {};
   if (walls.idle < kMuchIdle * walls.step) return {};
@@ -45,7 +44,7 @@ std::vector<Suggestion> idle_suggestions(const NextFacts& facts) {
                "waits for another, or data that is not there: the host's calls tell them apart"}};
 }
 
-// Ranks that share cores: nothing else can be told from such a run.
+// Ranks that share cores: such a run allows no other conclusion.
 std::vector<Suggestion> crowding_suggestions(const NextFacts& facts) {
   return {{.phase = Phase::Profile,
            .change = "fewer ranks, or a machine with a core for each thread",

@@ -1,5 +1,5 @@
-// Ideas against communication that a foreign trace calls by its operation alone: which axis it is
-// of, the trace does not say, so each names what it is most often and what it is else.
+// Ideas against communication in a foreign trace that names only the operation. The parallel axis
+// is unknown, so each idea names the most frequent axis and the alternatives.
 #include <array>
 
 #include "weft/base/text.h"
@@ -11,10 +11,10 @@ namespace {
 enum class Needs { Nothing, Experts, NoExperts };
 
 struct OperationIdea {
-  const char* operation;  // as trace/kernel_name.h calls it
+  const char* operation;  // name as in trace/kernel_name.h
   const char* change;
   const char* meaning;
-  Needs needs = Needs::Nothing;  // of the trace
+  Needs needs = Needs::Nothing;  // requirement on the trace
 };
 
 bool has_need(Needs needs, const Report& report) {

@@ -1,4 +1,4 @@
-// Ideas against the bubble of a pipeline.
+// Ideas against the pipeline bubble.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -16,7 +16,7 @@ std::string bubble_text(const NextFacts& facts) {
               facts.report.step_ms());
 }
 
-// The order, without what the rules settled for the one that ran.
+// Words for the order, without settings that the rules derived for the current one.
 std::vector<std::string> words_for(const plan::PipelineOrder& order, const config::Config& run) {
   std::vector<std::string> words{
       text("runtime.pipeline_schedule={}", config::word(order.schedule)),
@@ -29,7 +29,7 @@ std::vector<std::string> words_for(const plan::PipelineOrder& order, const confi
   return words;
 }
 
-// The best order of the pipeline, against the one that ran: both at the rates that fit the run.
+// Suggests the best pipeline order over the current one, both at the rates that fit the run.
 void add_order(const NextFacts& facts, std::vector<Idea>& ideas) {
   if (!facts.rates || !facts.run->runtime.schedule.empty()) return;
   const std::vector<plan::PipelineOrder> orders = plan::compare_pipelines(*facts.run, *facts.rates);

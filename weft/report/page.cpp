@@ -17,9 +17,10 @@ using train::BytesByTag;
 
 constexpr std::size_t kMostColumns = 600;
 constexpr std::size_t kMostRanks = 256;
-constexpr int kDrawnTags = tensor::kDeviceTags;  // the first ones: they add up to a rank's bytes
+// Device tags come first and add up to a rank's bytes.
+constexpr int kDrawnTags = tensor::kDeviceTags;
 
-// Of each few points the one with most bytes.
+// Keeps the point with the most bytes in each column.
 template <typename Point, typename Total>
 std::vector<Point> thinned(const std::vector<Point>& points, const Total& total) {
   const std::size_t columns = std::min(points.size(), kMostColumns);
@@ -61,7 +62,7 @@ Json predicted_memory(const MemoryWall& memory) {
           {"stages", std::move(stages)}};
 }
 
-// What the profiler's allocator told: in use, and held besides.
+// Memory recorded by the profiler's allocator: in use, and reserved.
 Json profiled_memory(const trace::DeviceTraces& traces) {
   Json stages = Json::array();
   for (const trace::DeviceTrace& device : traces.devices) {
@@ -91,7 +92,7 @@ Json memory_of(const Report& report, const Evidence& evidence) {
   return {{"labels", Json::array()}, {"axis", ""}, {"room", 0}, {"stages", Json::array()}};
 }
 
-// JSON inside a page: nothing in it can end the element that holds it.
+// JSON inside HTML, escaped so that it cannot end its element.
 std::string for_page(const Json& json) {
   const std::string raw = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string safe;
@@ -112,7 +113,7 @@ void put(std::string& page, std::string_view place, std::string_view content) {
   page.replace(at, place.size(), content);
 }
 
-// A page draws some ranks, and no node by its name.
+// A page shows some ranks and no single nodes.
 Json report_for_page(const Report& report) {
   Json json = to_json(report);
   Json& ranks = json["ranks"];
@@ -122,7 +123,8 @@ Json report_for_page(const Report& report) {
   return json;
 }
 
-// The timeline is of one step, and the step of the report a mean, or of more micro-batches.
+// Adds a note: the timeline is one step, while the report's step is a mean or has more
+// micro-batches.
 DrawnTimeline timeline_for_page(const Report& report, const Evidence& evidence) {
   DrawnTimeline timeline = draw_timeline(evidence);
   const double shown_ms = static_cast<double>(timeline.end_ns) / 1e6;
@@ -155,7 +157,7 @@ std::string to_page(const Report& report, const Evidence& evidence) {
   std::string page(kPageHtml);
   put(page, "/*STYLE*/", kPageStyle);
   put(page, "/*SCRIPT*/", kPageScript);
-  put(page, "/*DATA*/", for_page(data));  // last: what it says is not looked at again
+  put(page, "/*DATA*/", for_page(data));  // last: its content is not searched for placeholders
   return page;
 }
 

@@ -1,4 +1,4 @@
-// A report as people and programs read it.
+// Renderings of a report for people and programs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace weft::report {
 std::string to_text(const Report& report);
 base::Json to_json(const Report& report);
 
-// One file that needs nothing else: timeline, charts, tables.
+// Self-contained HTML page: timeline, charts, tables.
 std::string to_page(const Report& report, const Evidence& evidence);
 
 }  // namespace weft::report

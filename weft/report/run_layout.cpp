@@ -15,7 +15,7 @@ using base::counted;
 
 namespace {
 
-// Who moves the tokens, where it is not the plain all-to-all.
+// Dispatcher, unless it is the plain all-to-all.
 std::string dispatcher_text(const config::ModelConfig& model) {
   switch (model.moe_token_dispatcher_type) {
     case config::Dispatcher::AllGather:

@@ -1,5 +1,4 @@
-// A run in the words of a summary line: how its ranks share the model, in what order it steps, how
-// large its batch is, and how fast it learns.
+// Summary lines of a run: layout of its ranks, order of a step, batch size and learning rate.
 #pragma once
 
 #include <string>
@@ -8,10 +7,10 @@
 
 namespace weft::report {
 
-// "pp 2, vpp 2, ep 4": what there is of a pipeline, and ep always.
+// "pp 2, vpp 2, ep 4": pipeline sizes above 1, and always ep.
 std::string layout_text(const config::ModelConfig& model);
 
-// The order of a step that the config asks for.
+// Order of a step in the config.
 std::string order_text(const config::Config& config);
 
 // "4 layers, 16 experts of which a token takes 2; 1.8 M parameters (0.9 M active), fp32"

@@ -13,7 +13,7 @@ namespace {
 
 using base::text;
 
-// Pieces of less than this share of the step are summed up.
+// Share of the step below which pieces are summed up.
 constexpr double kSmallShare = 0.01;
 constexpr std::size_t kMostLayerRows = 64;
 
@@ -53,7 +53,7 @@ std::string walls_text(const Report& report) {
     double ms;
     const char* meaning;
   };
-  // A node of a simulated step is of one kind, though some of its kernels are of another.
+  // A node of a simulated step counts as one kind, though some of its kernels belong to another.
   const double products = report.longest ? 0 : walls.gemm;
   const std::array<WallLine, 9> lines{
       {{"compute", walls.compute, "an operation of the compute lane ran"},
@@ -215,7 +215,7 @@ std::string to_text(const Report& report) {
                     memory_text(report) + loads_text(report) + comparison_text(report) +
                     next_text(report);
   for (const std::string& note : report.notes) all += text("note: {}\n", note);
-  // Lanes and files are named by strangers.
+  // Lanes and files carry foreign names.
   return base::without_controls(all);
 }
 

@@ -1,4 +1,4 @@
-// How long a traced run's step would be in another order: its own node costs, simulated.
+// Step time of a traced run in another order: simulated with its own node costs.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,25 @@ namespace weft::report {
 
 class WhatIf {
  public:
-  // `run` as the rules left it; traced steps of it that took `step_ms` in the mean. ConfigError
-  // where the trace is not of that run.
+  // `run`: settled by the rules; its traced steps took `step_ms` on average. ConfigError if the
+  // trace belongs to another run.
   static WhatIf of_measured(const config::Config& run,
                             const std::vector<trace::Timeline>& traced,
                             double step_ms);
-  // Of a step that was simulated itself, with all of its micro-batches: a rank for each pipeline
-  // stage. Compute is as long beside communication as it was in the traced order.
+  // Variant for a simulated step with all its micro-batches, one rank per pipeline stage. Compute
+  // beside communication keeps the duration of the traced order.
   static WhatIf of_simulated(const config::Config& run, const std::vector<trace::Timeline>& traced);
 
-  // The step from what its nodes cost, with no time between them.
+  // Step time from its node costs, without gaps.
   double replayed_ms() const { return ideal_seconds_(run_) * 1e3; }
-  // By how much a step would be shorter with these words; none where nothing says so: the run is
-  // refused, or would have nodes that were not measured.
+  // Time saved per step with these words. nullopt: unknown, because the rules refuse the run or it
+  // has unmeasured nodes.
   std::optional<double> gain_ms(std::span<const std::string> words) const;
 
  private:
   using SecondsOf = std::function<double(const config::Config&)>;
-  enum class Must { Run, BeLegal };  // of a changed run: here, or on the GPUs it is planned for
+  // Requirement on a changed run: runs here, or is legal on the planned GPUs.
+  enum class Must { Run, BeLegal };
 
   WhatIf(const config::Config& run, SecondsOf step, SecondsOf ideal, Must must)
       : run_(run), step_seconds_(std::move(step)), ideal_seconds_(std::move(ideal)), must_(must) {}
