@@ -30,7 +30,7 @@ SafetensorsFile open_bf16(const fs::path& folder) {
   return SafetensorsFile(path);
 }
 
-// Each token's experts are different ones of the model, in ascending order.
+// Checks that each token has different valid experts in ascending order.
 void check_choice(const TensorView& tensor,
                   const std::vector<std::int32_t>& experts,
                   const config::ModelConfig& model) {

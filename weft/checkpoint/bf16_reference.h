@@ -1,10 +1,11 @@
-// How far another implementation is from a reference run where it computes in bf16, to hold the
-// engine's bf16 against. Beside the reference run (reference_run.h), in the same folder:
-//   bf16.safetensors  experts.LAYER (B, S, k): the experts of every token in the reference, for
-//                     each MoE layer; error.NAME (1): the error of logits, loss and grad.NAME
-// A choice of experts is a jump: where rounding makes a router choose another expert, what follows
-// is another number, not one that is less exact. So the errors are those of a run that was given
-// the reference's choice, and a run that is held against them is given it as well.
+// bf16 error of another implementation against a reference run, as a bar for the engine's bf16. The
+// file lies beside the reference run (reference_run.h), in the same folder:
+// bf16.safetensors: experts.LAYER (B, S, k), the reference's experts of every token, for each MoE
+// layer; error.NAME (1), the errors of logits, loss and grad.NAME.
+//
+// A choice of experts is discontinuous: if rounding changes it, the later numbers are different,
+// not just less exact. Both the other implementation and the engine therefore run with the
+// reference's choice.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +22,18 @@ namespace weft::checkpoint {
 
 class Bf16Reference {
  public:
-  // ConfigError where the file is missing, and where it does not fit the model and the run.
+  // ConfigError if the file is missing, or does not fit the model and the run.
   Bf16Reference(const std::filesystem::path& folder,
                 const HuggingFaceModel& model,
                 const ReferenceRun& reference);
 
-  // Of the sequences [first, first + count) of the batch, token by token, ascending; empty for a
+  // Experts of the sequences [first, first + count) of the batch, per token, ascending; empty for a
   // dense layer.
   std::vector<std::int32_t> experts(std::int64_t layer,
                                     std::int64_t first,
                                     std::int64_t count) const;
-  // The largest difference from the reference over the reference's largest magnitude, of "logits",
-  // "loss" or "grad.NAME".
+  // Largest difference from the reference over its largest magnitude, for "logits", "loss" or
+  // "grad.NAME".
   double error(std::string_view name) const;
 
  private:

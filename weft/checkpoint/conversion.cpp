@@ -27,7 +27,7 @@ constexpr std::int64_t kWindowElements = 2 << 20;
 
 tensor::Shape shape_of(const Parameter& parameter) { return tensor::Shape(parameter.shape); }
 
-// The parameters that are not trained: fp32 everywhere, and without master weights.
+// True for each trained parameter; untrained ones are fp32 everywhere and have no masters.
 std::map<std::string, bool> trained_parameters(const config::ModelConfig& model) {
   std::map<std::string, bool> trained;
   for (const HuggingFaceTensor& row :
@@ -37,8 +37,8 @@ std::map<std::string, bool> trained_parameters(const config::ModelConfig& model)
   return trained;
 }
 
-// Parameters of a checkpoint, in long stretches: where ranks have columns of a matrix, every stored
-// slice has a little of every row, and a block that was read must serve for many rows.
+// Reads parameters of a checkpoint in long stretches. If ranks hold columns of a matrix, each
+// stored slice has a part of every row, and one block must serve many rows.
 class StretchReader {
  public:
   StretchReader(const StoredCheckpoint& from, WeightsFrom source, const config::ModelConfig& model)
@@ -99,12 +99,13 @@ class StretchReader {
   std::map<std::string, tensor::Shape> shapes_;
   std::map<std::string, bool> trained_;
   bool masters_ = false;
-  // Of two parameters, the experts' first and second products, a row each in turn: two are enough.
+  // Two parameters (the experts' first and second products) alternate by row; two windows suffice
+  // for them.
   std::array<Window, 3> windows_;
   std::uint64_t clock_ = 0;
 };
 
-// What a shard gets, in order.
+// Content of a shard, in order.
 struct NewState {
   std::string parameter;
   NewTensor tensor;
@@ -123,7 +124,7 @@ std::vector<NewState> new_states(const HuggingFaceModel& from) {
   return states;
 }
 
-// The one file of a checkpoint of weights; adds to the manifest what lies where.
+// The only file of a weights-only checkpoint; adds its slices to the manifest.
 class WeightsFile {
  public:
   WeightsFile(const HuggingFaceModel& from, const Written& written)
@@ -159,7 +160,7 @@ class WeightsFile {
   }
 
  private:
-  // A block at a time. Returns the checksums.
+  // Appends block by block; returns the checksums.
   std::vector<std::uint32_t> append_state(const NewState& state, const base::Append& append) {
     const auto most = static_cast<std::int64_t>(kBlockBytes / element_bytes(state.tensor.dtype));
     const std::int64_t elements = tensor::Shape(state.tensor.shape).elements();
@@ -178,7 +179,7 @@ class WeightsFile {
   const HuggingFaceModel& from_;
   const Written& written_;
   const std::vector<NewState> states_;
-  std::vector<std::vector<std::uint32_t>> checksums_;  // of each state
+  std::vector<std::vector<std::uint32_t>> checksums_;  // by state
   std::vector<float> values_;
   std::vector<std::uint16_t> narrow_;
   std::uint64_t done_ = 0;

@@ -1,5 +1,5 @@
-// Weights from checkpoints to Hugging Face folders and back, on the host alone. A few buffers are
-// in memory at a time, whatever the size of the model.
+// Conversion of weights between checkpoints and Hugging Face folders, on the host alone. Memory
+// holds a few buffers, independent of the model's size.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace weft::checkpoint {
 
-// Told of the bytes that are written, now and then. What it throws ends the conversion, and
-// nothing of it stays.
+// Progress callback with the written bytes. An exception from it cancels the conversion, which
+// leaves nothing behind.
 using Written = std::function<void(std::uint64_t bytes)>;
 
-// The folder of a step and what it holds.
+// Folder of a step with its manifest.
 struct StoredCheckpoint {
   std::filesystem::path folder;
   Manifest manifest;
 };
 
-// What of a checkpoint becomes weights: what the run computed with, or the fp32 weights that its
-// optimizer keeps beside those of fewer bits.
+// Source of the weights: the weights of the run, or the fp32 masters of its optimizer.
 enum class WeightsFrom { Weights, Masters };
 
-// ConfigError with every tensor that the model has and the checkpoint lacks or has otherwise.
+// ConfigError with every tensor that the model has and the checkpoint lacks or holds in another
+// shape.
 void require_weights(const StoredCheckpoint& from,
                      const config::ModelConfig& model,
                      WeightsFrom source);
 
-// What a conversion makes: the folder `path`, under another name that changes when it is whole.
-// ConfigError where it is there already and may not be replaced.
+// Output folder `path`. It has another name until complete. ConfigError if it exists and must not
+// be replaced.
 struct Target {
   Target(const std::filesystem::path& the_path,
          base::Overwrite may_replace = base::Overwrite::No,
@@ -41,20 +41,20 @@ struct Target {
 
   std::filesystem::path path;
   base::Overwrite overwrite;
-  std::filesystem::path text_from;  // a folder whose tokenizer is copied; empty: none
+  std::filesystem::path text_from;  // folder with the tokenizer to copy; empty: none
 };
 
-// config.json and weights. `config` says the family and what the model is; its params_dtype is what
-// is written.
+// Writes config.json and weights. `config` gives the family and the model; its params_dtype is the
+// dtype of the files.
 void convert_to_huggingface(const StoredCheckpoint& from,
                             WeightsFrom source,
                             const HuggingFaceConfig& config,
                             const Target& out,
                             const Written& written);
 
-// A folder as checkpoint.save makes it: one checkpoint of step 0 that has weights and nothing else.
-// `config` is the YAML that its manifest has. Weights are bf16 where the folder's are, all of them,
-// and fp32 otherwise. Returns the manifest.
+// Writes a folder like checkpoint.save: one checkpoint of step 0 with weights only. `config`: YAML
+// for the manifest. Weights are bf16 if all of the folder's are, otherwise fp32. Returns the
+// manifest.
 Manifest convert_to_checkpoint(const HuggingFaceModel& from,
                                const std::string& config,
                                const Target& out,

@@ -37,7 +37,7 @@ constexpr std::array<DtypeRow, 15> kDtypes{{{"BOOL", 1},
                                             {"I64", 8},
                                             {"F64", 8}}};
 
-// Two-byte floating point, so that the loop below can load either by type.
+// Two-byte floating-point types, so that one loop loads either.
 struct Bf16 {
   std::uint16_t bits;
   operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
@@ -75,7 +75,7 @@ void check_range(const TensorView& tensor, std::int64_t begin, std::size_t count
         elements);
 }
 
-// Calls take(i, value) for each of `count` elements from `begin` on, which are read in pieces.
+// Calls take(i, value) for each of `count` elements from `begin` on; reads in pieces.
 template <typename Stored, typename Take>
 void each(const TensorView& tensor, std::int64_t begin, std::size_t count, const Take& take) {
   constexpr std::size_t kPiece = 8192;

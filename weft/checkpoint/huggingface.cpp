@@ -23,7 +23,7 @@ TensorSource source_of(const SafetensorsFolder& weights) {
           .find = [&weights](std::string_view tensor) { return weights.find(tensor); }};
 }
 
-// The tensors of model.safetensors, beside the rows that say what each holds.
+// Tensors of model.safetensors, parallel to `rows`.
 std::vector<NewTensor> new_tensors(const HuggingFaceConfig& config,
                                    const std::vector<HuggingFaceTensor>& rows) {
   const FileDtype dtype =
@@ -41,7 +41,7 @@ std::uint64_t new_bytes_of(const NewTensor& tensor) {
   return bytes;
 }
 
-// The tensor behind the last of each file: a file takes tensors until the next one is too much.
+// End index of each file's tensors: a file takes tensors up to the size limit.
 std::vector<std::size_t> file_ends(const std::vector<NewTensor>& tensors, std::uint64_t most) {
   std::vector<std::size_t> ends;
   std::uint64_t bytes = 0;
@@ -56,7 +56,7 @@ std::vector<std::size_t> file_ends(const std::vector<NewTensor>& tensors, std::u
   return ends;
 }
 
-// Which file each tensor is in, as Transformers reads it.
+// Index of the tensors' files in Transformers' format.
 std::string index_text(const std::vector<NewTensor>& tensors,
                        const std::vector<std::size_t>& ends) {
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// A Hugging Face folder: config.json and safetensors, in and out.
+// Hugging Face folder: config.json and safetensors, read and written.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace weft::checkpoint {
 
-// config.json of a folder.
+// Reads config.json of a folder.
 HuggingFaceConfig read_huggingface_config(const std::filesystem::path& folder);
 
-// An opened folder. Only what is asked for is read.
+// Opened folder; reads tensors on demand.
 class HuggingFaceModel {
  public:
   explicit HuggingFaceModel(const std::filesystem::path& folder);
@@ -27,12 +27,13 @@ class HuggingFaceModel {
   const config::ModelConfig& config() const { return config_.model; }
   const HuggingFaceConfig& huggingface_config() const { return config_; }
   const std::vector<Parameter>& parameters() const { return source_.parameters(); }
-  // Whether every weight is stored so; what is not trained is not asked for.
+  // True if every trained weight is stored in this dtype.
   bool holds_only(FileDtype dtype) const { return source_.holds_only(dtype); }
-  // What to tell whoever runs it: of weights that the folder has and nothing computes. Empty: none.
+  // Remark for the user about unused weights in the folder. Empty: none.
   std::string remark() const;
 
-  // Elements [begin, begin + out.size()) of a parameter named as in huggingface_tensors.h.
+  // Reads the elements [begin, begin + out.size()) of a parameter named as in
+  // huggingface_tensors.h.
   void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const {
     source_.read(parameter, begin, out);
   }
@@ -43,19 +44,20 @@ class HuggingFaceModel {
   ParameterSource source_;
 };
 
-// Gives the elements [begin, begin + out.size()) of a parameter.
+// Provides the elements [begin, begin + out.size()) of a parameter.
 using Fetch =
     std::function<void(const std::string& parameter, std::int64_t begin, std::span<float> out)>;
 
-// What model.safetensors of that model takes on the disk, its header left out.
+// Size of the model's model.safetensors without its header.
 std::uint64_t huggingface_bytes(const HuggingFaceConfig& config);
 
-inline constexpr std::uint64_t kMostFileBytes = 5'000'000'000;  // as Transformers cuts them
+// File size limit, as in Transformers.
+inline constexpr std::uint64_t kMostFileBytes = 5'000'000'000;
 
-// Writes the weights (in params_dtype) and then config.json, each file whole or not at all, and
-// makes the folder where there is none. One file model.safetensors, or where that would be larger
-// than `most_file_bytes` several with their index. `fetch` is called in the order of the tensors,
-// for pieces of bounded size.
+// Writes the weights in params_dtype, then config.json; makes the folder if needed. Each file
+// appears complete or not at all. Weights go to model.safetensors, or to several files with an
+// index if it would exceed `most_file_bytes`. `fetch` is called in tensor order, in pieces of
+// bounded size.
 void write_huggingface(const std::filesystem::path& folder,
                        const HuggingFaceConfig& config,
                        const Fetch& fetch,

@@ -6,9 +6,9 @@ namespace {
 using config::LoadBalancing;
 
 constexpr const char* kCoefficient = "router_aux_loss_coef";
-constexpr double kLargestCoefficient = 1000;  // as of model.moe_aux_loss_coeff
+constexpr double kLargestCoefficient = 1000;  // bound of model.moe_aux_loss_coeff
 
-// Where the key is absent.
+// Default of a missing key.
 double default_coefficient(Family family) {
   switch (family) {
     case Family::Qwen3Moe:

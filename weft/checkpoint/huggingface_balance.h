@@ -1,7 +1,6 @@
-// The coefficient of the auxiliary balancing loss in a config.json. Transformers adds that loss
-// only where a model returns its routers' logits, and DeepSeek's keys are of DeepSeek's own
-// training: a run that begins with the folder does not take it over, and what is written again has
-// it.
+// Coefficient of the auxiliary balancing loss in a config.json. Transformers adds that loss only if
+// a model returns its router logits, and DeepSeek's keys describe DeepSeek's own training. A run
+// that starts from the folder therefore ignores the coefficient; a written config.json keeps it.
 #pragma once
 
 #include "weft/base/json.h"

@@ -1,6 +1,5 @@
-// A Hugging Face config.json as a model config, and back. Spellings of old and new Transformers are
-// read; a key that changes the computation in a way Weft does not implement is an error, never
-// ignored.
+// Conversion between a Hugging Face config.json and a model config. Reads the spellings of old and
+// new Transformers. A key that changes the computation in an unimplemented way is an error.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@
 
 namespace weft::checkpoint {
 
-// Model families: what a config.json names as model_type.
+// Model family, the model_type of config.json.
 enum class Family { Qwen3Moe, Mixtral, Olmoe, DeepseekV3, DeepseekV2 };
 inline constexpr std::array kFamilies{Family::Qwen3Moe,
                                       Family::Mixtral,
@@ -23,35 +22,35 @@ inline constexpr std::array kFamilies{Family::Qwen3Moe,
                                       Family::DeepseekV3,
                                       Family::DeepseekV2};
 
-// "qwen3_moe" and so on, and back; "kimi_k2" is a DeepSeek-V3 of other sizes.
+// "qwen3_moe" and so on, and the inverse; "kimi_k2" is a DeepSeek-V3 of other sizes.
 std::string_view word(Family family);
 std::optional<Family> family_of(std::string_view model_type);
-std::string family_words();  // all of them, for an error
-// With latent attention.
+std::string family_words();  // all families, for an error
+// True for families with latent attention.
 bool is_deepseek(Family family);
 
 struct HuggingFaceConfig {
   Family family = Family::Qwen3Moe;
-  // seq_length is the caller's: reading leaves it at its default. Where positions are stretched,
-  // writing takes for max_position_embeddings what the stretch reaches.
+  // seq_length keeps its default when read; the caller sets it. With scaled positions the written
+  // max_position_embeddings is the scaled length.
   config::ModelConfig model;
-  // For whoever generates with it; the engine has no use for them.
+  // For text generation; unused by the engine.
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;
   bool use_cache = true;
-  // Layers after the last that predict tokens further ahead; their weights are left out.
+  // Multi-token prediction layers after the last layer; their weights are ignored.
   std::int64_t layers_ahead = 0;
 };
 
-// `text` is the content of `file`. A missing key takes the family's default in Transformers.
-// ConfigError names the file, the key, what was expected and what was found. Sizes are bounded, so
-// that no product of them overflows; whether they fit each other is for the config's rules to say.
+// Parses `text`, the content of `file`. A missing key has the family's default in Transformers.
+// ConfigError with file, key, expected and found value. Sizes are bounded, so that no product
+// overflows; the config rules check their combination.
 HuggingFaceConfig parse_huggingface_config(std::string_view text, const std::string& file);
-// The same of a parsed file.
+// Variant for parsed JSON.
 HuggingFaceConfig read_huggingface(const StrictJson& config, const std::string& file);
 
-// The content of a config.json that Transformers 4.51 and later open. ConfigError, with every
-// reason, where the family cannot say what the model computes.
+// Content of a config.json for Transformers 4.51 and later. ConfigError with every reason if the
+// family cannot express the model.
 std::string huggingface_config_text(const HuggingFaceConfig& config);
 
 }  // namespace weft::checkpoint

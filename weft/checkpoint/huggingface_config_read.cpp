@@ -73,7 +73,7 @@ void read_attention(const HuggingFaceValues& keys,
   model.kv_channels = model.hidden_size / heads;
 }
 
-// One number for each layer: 1 where it is MoE. Transformers counts decoder_sparse_step from 1.
+// One number per layer, 1 for MoE. Transformers counts decoder_sparse_step from 1.
 std::vector<std::int64_t> qwen3_moe_layers(const HuggingFaceValues& keys, std::int64_t layers) {
   const std::int64_t step = keys.size("decoder_sparse_step", 1, kMostLayers);
   std::vector<std::int64_t> moe(static_cast<std::size_t>(layers));
@@ -174,7 +174,7 @@ std::optional<std::int64_t> pad_token(const HuggingFaceValues& keys,
   return id < 0 ? id + vocabulary : id;
 }
 
-// Tokens that may begin or end a text, which the engine never asks for.
+// Token ids for the begin or end of a text, unused by the engine.
 std::int64_t token_id(const HuggingFaceValues& keys, const StrictJson& value, const char* key) {
   return as_integer(value, key, keys.file(), -1, kLargestVocabulary);
 }

@@ -28,7 +28,8 @@ constexpr std::array<QkNorm, 5> kQkNorms{QkNorm::Head,
 
 std::size_t row(Family family) { return static_cast<std::size_t>(family); }
 
-// Softmax over the selected logits is softmax over all of them, renormalised.
+// True if scores are renormalised. Softmax over selected logits equals softmax over all,
+// renormalised.
 bool renormalises(const config::ModelConfig& model) {
   return model.moe_router_norm_topk_prob || !model.moe_router_pre_softmax;
 }
@@ -41,7 +42,7 @@ std::vector<std::int64_t> dense_layers(const config::ModelConfig& model) {
   return dense;
 }
 
-// What only DeepSeek's families can say.
+// Complains about settings that only DeepSeek's families can express.
 template <typename Complain>
 void complain_about_deepseek(const config::ModelConfig& model, const Complain& complain) {
   if (model.multi_latent_attention) complain("multi_latent_attention", true, "plain heads");
@@ -112,7 +113,7 @@ void add_family_keys(base::Json& json, const config::ModelConfig& model, Family 
       json["num_experts"] = model.experts();
       json["norm_topk_prob"] = renormalises(model);
       json["decoder_sparse_step"] = 1;
-      // Without experts every layer is dense already.
+      // Without experts every layer is dense anyway.
       json["mlp_only_layers"] =
           model.experts() == 0 ? std::vector<std::int64_t>{} : dense_layers(model);
       json["attention_bias"] = false;
@@ -141,7 +142,7 @@ void add_family_keys(base::Json& json, const config::ModelConfig& model, Family 
 
 }  // namespace
 
-// Spellings of Transformers 4, which 5 still reads.
+// Uses the spellings of Transformers 4, which Transformers 5 still reads.
 std::string huggingface_config_text(const HuggingFaceConfig& config) {
   const config::ModelConfig& model = config.model;
   check_expressible(model, config.family);

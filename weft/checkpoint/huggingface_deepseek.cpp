@@ -14,11 +14,11 @@ using base::text;
 using config::ModelConfig;
 using config::ScoreFunction;
 
-// Of the norms of what is compressed, in Transformers and in DeepSeek's own code, whatever
-// rms_norm_eps is.
+// Epsilon of the norms of compressed values, in Transformers and in DeepSeek's own code,
+// independent of rms_norm_eps.
 constexpr double kCompressedEpsilon = 1e-6;
 
-// What Transformers takes for keys that only these families have.
+// Transformers' defaults for keys of these families.
 struct ExpertDefaults {
   std::int64_t shared = 0, dense_layers = 0;
   std::optional<std::int64_t> groups, chosen_groups;
@@ -30,10 +30,10 @@ ExpertDefaults expert_defaults(Family family) {
   return {.shared = 1, .dense_layers = 3, .groups = 8, .chosen_groups = 4, .scaling = 2.5};
 }
 
-// How many of its best experts' scores add up to the score of a group.
+// Number of best experts whose scores sum to the score of a group.
 std::int64_t counted_in_group(Family family) { return family == Family::DeepseekV3 ? 2 : 1; }
 
-// The same in the engine's config.
+// Variant for the engine's config.
 std::int64_t counted_in_group(const ModelConfig& model) {
   const std::int64_t chosen = model.moe_router_group_topk.value_or(1);
   return model.moe_router_group_score_topk.value_or(
@@ -76,7 +76,7 @@ void read_groups(const HuggingFaceValues& values, Family family, ModelConfig& mo
   }
 }
 
-// Layers before `first` are dense.
+// Layer kinds with dense layers before `first`.
 std::vector<std::int64_t> layers_from(std::int64_t first, std::int64_t layers) {
   if (first == 0) return {1};
   std::vector<std::int64_t> moe(static_cast<std::size_t>(layers), 1);
@@ -84,7 +84,7 @@ std::vector<std::int64_t> layers_from(std::int64_t first, std::int64_t layers) {
   return moe;
 }
 
-// The number of dense layers in front; null where a dense one follows a MoE one.
+// Number of leading dense layers; nullopt: a dense layer follows a MoE layer.
 std::optional<std::int64_t> dense_in_front(const ModelConfig& model) {
   std::int64_t first = 0;
   while (first < model.num_layers && !model.is_moe_layer(first)) ++first;
@@ -147,7 +147,7 @@ void read_deepseek_experts(const HuggingFaceValues& values, Family family, Model
   const double scaling = values.number("routed_scaling_factor", defaults.scaling, {1e-6, 1e6});
   if (scaling != 1) model.moe_router_topk_scaling_factor = scaling;
   const bool v3 = family == Family::DeepseekV3;
-  // One chosen expert keeps its score here; renormalised it would be 1.
+  // A single chosen expert keeps its score here; renormalised it would be 1.
   if (v3 && model.moe_router_topk == 1 && values.find("norm_topk_prob") == nullptr) {
     throw base::ConfigError(
         text("'{}': norm_topk_prob is missing, which means true; with num_experts_per_tok 1 only "
@@ -245,7 +245,7 @@ void write_deepseek(const ModelConfig& model, Family family, base::Json& json) {
   }
   json["first_k_dense_replace"] = dense_in_front(model).value_or(0);
   json["moe_layer_freq"] = 1;
-  // Groups that do not limit the choice are one group.
+  // Groups that do not limit the choice are written as one group.
   const bool limited = is_limited(model);
   json["n_group"] = limited ? *model.moe_router_num_groups : 1;
   json["topk_group"] = limited ? *model.moe_router_group_topk : 1;

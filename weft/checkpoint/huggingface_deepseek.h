@@ -1,5 +1,5 @@
-// What config.json says of a DeepSeek model (V3, and with it Kimi-K2 and Moonlight; V2): latent
-// attention, dense layers first, groups of experts, shared experts.
+// DeepSeek keys of config.json (V3, with Kimi-K2 and Moonlight; V2): latent attention, leading
+// dense layers, expert groups, shared experts.
 #pragma once
 
 #include <string>
@@ -14,14 +14,13 @@ namespace weft::checkpoint {
 void read_latent_attention(const HuggingFaceValues& values,
                            Family family,
                            config::ModelConfig& model);
-// The layers, their number of experts and the choice among them. Expects num_layers and
-// num_moe_experts to be set.
+// Reads layer kinds, expert counts and routing. Requires num_layers and num_moe_experts.
 void read_deepseek_experts(const HuggingFaceValues& values,
                            Family family,
                            config::ModelConfig& model);
 
-// Why a config.json of the family cannot say what the model computes, as "KEY=VALUE: ..."; empty
-// where it can.
+// Reason why the family's config.json cannot express the model, as "KEY=VALUE: ...". An empty list:
+// it can.
 struct Inexpressible {
   std::string_view key;
   std::string value;

@@ -65,7 +65,7 @@ FamilyDefaults defaults_of(Family family) {
               .num_attention_heads = 32,
               .num_key_value_heads = std::nullopt,
               .num_experts = 64,
-              .num_experts_per_tok = 0,  // must be given
+              .num_experts_per_tok = 0,  // required key
               .max_position_embeddings = 2048,
               .rms_norm_eps = 1e-6,
               .rope_theta = 1e4};

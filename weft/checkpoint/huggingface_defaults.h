@@ -1,4 +1,4 @@
-// What Transformers takes for a key of a config.json that is absent.
+// Transformers' defaults for missing keys of a config.json.
 #pragma once
 
 #include <cstdint>

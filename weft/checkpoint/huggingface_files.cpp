@@ -67,7 +67,7 @@ bool is_of_the_model(std::string_view name) { return name == "config.json" || is
 
 bool holds_weights(const fs::path& folder) { return !matching_names(folder, is_weights).empty(); }
 
-// Tokenizers of a model's own come as tokenization_NAME.py and NAME.tiktoken.
+// Custom tokenizers are tokenization_NAME.py and NAME.tiktoken.
 bool is_of_the_text(std::string_view name) {
   return is_among(kTextFiles, name) || name.ends_with(".tiktoken") || name == "tiktoken.model" ||
          (name.starts_with("tokenization_") && name.ends_with(".py"));

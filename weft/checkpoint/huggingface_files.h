@@ -1,4 +1,4 @@
-// The files of a Hugging Face folder by their names.
+// Files of a Hugging Face folder by name.
 #pragma once
 
 #include <cstddef>
@@ -9,23 +9,23 @@
 
 namespace weft::checkpoint {
 
-// config.json and files of weights, in any format: what gives way where a folder is replaced.
+// True for config.json and weight files of any format: replacing a folder overwrites them.
 bool is_of_the_model(std::string_view name);
 
-// Whether a file of weights is in the folder.
+// True if the folder has a weight file.
 bool holds_weights(const std::filesystem::path& folder);
 
-// The files that turn text into token ids and back, and those that say how to generate: tokenizer,
-// its vocabulary and settings, chat template, generation_config.json.
+// True for files that define tokenization and generation: tokenizer with vocabulary and settings,
+// chat template, generation_config.json.
 bool is_of_the_text(std::string_view name);
 
-// Whether the folder has a tokenizer.
+// True if the folder has a tokenizer.
 bool has_tokenizer(const std::filesystem::path& folder);
 
-// Copies those files, whole or not at all.
+// Copies those files, each complete or not at all.
 void copy_text_files(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// "model.safetensors", or "model-00001-of-00003.safetensors" of several; `number` from 0.
+// "model.safetensors", or "model-00001-of-00003.safetensors" for several; `number` from 0.
 std::string weights_file_name(std::size_t number, std::size_t files);
 
 inline constexpr const char* kWeightsIndexName = "model.safetensors.index.json";

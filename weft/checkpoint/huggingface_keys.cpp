@@ -11,7 +11,7 @@ namespace {
 
 using base::text;
 
-// Read by parse_huggingface_config, for every family.
+// Keys that parse_huggingface_config reads for every family.
 constexpr std::array<std::string_view, 22> kUsed{"dtype",
                                                  "head_dim",
                                                  "hidden_size",
@@ -56,13 +56,13 @@ constexpr std::array kUsedByDeepseek = std::to_array<std::string_view>({
     "routed_scaling_factor",
     "topk_group",
     "v_head_dim",
-    // Of DeepSeek's own training, which Transformers does not repeat.
+    // DeepSeek's own training, which Transformers does not repeat.
     "aux_loss_alpha",
     "ep_size",
     "seq_aux",
 });
 
-// Token ids, text generation, and what Transformers writes about itself.
+// Token ids, text generation and Transformers' own metadata.
 constexpr std::array kHarmless = std::to_array<std::string_view>({
     "_attn_implementation",
     "_attn_implementation_autoset",
@@ -139,18 +139,18 @@ bool is_full_attention(const StrictJson& value, const StrictJson&, Family) {
           }));
 }
 
-// Transformers adds the auxiliary loss to the loss only where it returns the router's logits.
+// Transformers adds the auxiliary loss to the loss only if it returns the router logits.
 bool leaves_loss_alone(const StrictJson& value, const StrictJson& config, Family) {
   return value == false ||
          (value == true && config.value("router_aux_loss_coef", StrictJson()) == 0);
 }
 
-// Qwen's key has no effect without use_sliding_window, which is held to false by its own row.
+// Qwen's key has no effect without use_sliding_window, which its own row restricts to false.
 bool is_inactive_window(const StrictJson& value, const StrictJson&, Family family) {
   return value.is_null() || (family == Family::Qwen3Moe && value.is_number_unsigned());
 }
 
-// DeepSeek's own code, and others' copies of it, compute what the family does.
+// DeepSeek's own code and copies of it compute what the family does.
 bool is_deepseek_code(const StrictJson& value, const StrictJson&, Family family) {
   return is_deepseek(family) && value.is_object() &&
          std::all_of(value.begin(), value.end(), [](const StrictJson& code) {
@@ -159,7 +159,7 @@ bool is_deepseek_code(const StrictJson& value, const StrictJson&, Family family)
          });
 }
 
-// In the families that have the key's meaning fixed: what DeepSeek-V3 and V2 each do.
+// Scores fixed by the family: sigmoid in DeepSeek-V3, softmax in V2.
 bool is_their_scores(const StrictJson& value, const StrictJson&, Family family) {
   return value == (family == Family::DeepseekV3 ? "sigmoid" : "softmax") && is_deepseek(family);
 }
@@ -169,7 +169,7 @@ bool is_their_choice(const StrictJson& value, const StrictJson&, Family family) 
 }
 bool is_their_norm(const StrictJson& value, const StrictJson& config, Family family) {
   if (family != Family::DeepseekV3) return value.is_null() || value == false;
-  // One chosen expert keeps its score here; renormalised it would be 1.
+  // A single chosen expert keeps its score here; renormalised it would be 1.
   return value == (config.value("num_experts_per_tok", StrictJson()) != 1);
 }
 bool is_every_layer(const StrictJson& value, const StrictJson&, Family family) {

@@ -1,6 +1,6 @@
-// What each key of a config.json means to Weft: used, harmless, or constrained to the values that
-// are implemented. A key in none of these tables is accepted only where it says nothing (null,
-// false, 0, empty): what is not known may change the computation.
+// Meaning of each config.json key to Weft: used, harmless, or restricted to implemented values. An
+// unknown key is accepted only with an empty value (null, false, 0, empty), since it may change the
+// computation.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace weft::checkpoint {
 
-// Complaints about the keys of a config.json; empty where it can be read.
+// Errors of the keys of a config.json; empty: valid.
 std::vector<std::string> key_complaints(const StrictJson& config,
                                         Family family,
                                         const std::string& file);
 
-// Token ids, text generation, and what Transformers writes about itself.
+// True for token ids, text generation and Transformers' own metadata.
 bool is_harmless_key(std::string_view key);
-// Whether the key is used, harmless, or constrained.
+// True if the key is used, harmless or restricted.
 bool is_known_key(std::string_view key, Family family);
-// Null, false, 0, or empty.
+// True for null, false, 0 and empty values.
 bool says_nothing(const StrictJson& value);
 
 }  // namespace weft::checkpoint

@@ -14,15 +14,15 @@ using base::text;
 
 constexpr Range kThetas{1, 1e15};
 
-// What one of the two objects says.
+// Content of one of the two objects.
 struct Rope {
   std::optional<double> theta, factor, beta_fast, beta_slow, mscale, mscale_all_dim,
       attention_factor;
   std::optional<std::int64_t> original_positions;
-  std::optional<bool> yarn;  // null: it names no type
+  std::optional<bool> yarn;  // nullopt: no type
 };
 
-// A stretch, with what the object leaves out.
+// Position scaling with defaults filled in.
 struct Yarn {
   double factor, beta_fast, beta_slow, mscale, mscale_all_dim;
   std::int64_t original_positions;
@@ -99,12 +99,12 @@ class RopeReader {
   Family family_;
 };
 
-// The magnitude that stands for an attention factor that the file names itself.
+// mscale equivalent to an explicit attention_factor.
 double mscale_of(const Rope& rope, double all, const std::string& file) {
   const double wanted = *rope.attention_factor * config::yarn_magnitude(*rope.factor, all);
   if (*rope.factor == 1 && wanted == 1) return 1;
   const double mscale = (wanted - 1) / (0.1 * std::log(*rope.factor));
-  // Beside a magnitude over all channels, one of 0 would count as none.
+  // Beside a positive mscale_all_dim, an mscale of 0 would count as absent.
   if (*rope.factor > 1 && (all > 0 ? mscale > 0 : mscale >= 0)) return mscale;
   throw base::ConfigError(text(
       "'{}': attention_factor = {} with factor = {} and mscale_all_dim = {} is not implemented: "
@@ -119,7 +119,7 @@ Yarn yarn_of(const Rope& rope, const std::string& file, std::int64_t max_positio
   if (!rope.factor) {
     throw base::ConfigError(text("'{}': yarn needs a factor beside its rope_type", file));
   }
-  // Transformers takes the two magnitudes together or not at all; without them, mscale is 1.
+  // Transformers uses the two mscale values together or not at all; without them, mscale is 1.
   const double mscale = rope.mscale.value_or(0), all = rope.mscale_all_dim.value_or(0);
   const bool named = rope.attention_factor.has_value();
   if (all > 0 && mscale == 0 && !named) {
@@ -165,7 +165,7 @@ void read_rope(const HuggingFaceValues& values,
     take(as_number(*top, "rope_theta", values.file(), kThetas));
   }
   RopeReader reader(values, family);
-  std::vector<std::optional<Yarn>> stretches;  // of each object that names a type; null: none
+  std::vector<std::optional<Yarn>> stretches;  // one per object with a type; nullopt: no scaling
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const std::optional<Rope> rope = reader.read(key);
     if (!rope) continue;
@@ -210,7 +210,8 @@ void write_rope(const config::ModelConfig& model, base::Json& json) {
           {"beta_slow", model.beta_slow}};
   if (model.mscale_all_dim == 0) {
     if (model.mscale == 1) return;
-    // In fewer digits than it has, so that what is read from it is written as the same again.
+    // Written with fewer digits than a double has, so that reading and writing again gives equal
+    // text.
     const double factor = config::yarn_magnitude(model.rotary_scaling_factor, model.mscale);
     rope["attention_factor"] = std::stod(text("{:.12g}", factor));
     return;

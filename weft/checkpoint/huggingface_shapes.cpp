@@ -32,7 +32,7 @@ std::string keys_remark(const std::vector<std::string>& keys, const std::string&
               told < keys.size() ? text(" and {} more", keys.size() - told) : "");
 }
 
-// "fp8", "mxfp4": who made the file names its format in one of these keys.
+// Format name ("fp8", "mxfp4") from the producer's key.
 std::string format_of(const StrictJson& quantization) {
   for (const char* key : {"quant_method", "quant_algo"}) {
     if (!quantization.is_object() || !quantization.contains(key)) continue;
@@ -41,7 +41,7 @@ std::string format_of(const StrictJson& quantization) {
   return "an unnamed format";
 }
 
-// Takes the key away and says so.
+// Removes the key and adds a remark.
 void pass_over_quantization(StrictJson& config, ModelShapes& shapes) {
   const auto found = config.find("quantization_config");
   if (found == config.end()) return;
@@ -51,7 +51,7 @@ void pass_over_quantization(StrictJson& config, ModelShapes& shapes) {
   config.erase(found);
 }
 
-// A dtype that only the file has: its products and memory are bf16's.
+// Removes a dtype that the engine lacks: products and memory count as bf16.
 void pass_over_dtype(StrictJson& config, ModelShapes& shapes) {
   for (const char* key : {"dtype", "torch_dtype"}) {
     const auto found = config.find(key);
@@ -80,7 +80,7 @@ void read_what_all_have(ShapeValues& values, config::ModelConfig& model) {
     model.ffn_hidden_size =
         as_integer(*width, "intermediate_size", values.file(), 1, kLargestWidth);
   }
-  // Losses and noise of training have no shape.
+  // Training losses and noise have no shape.
   for (const char* key : {"router_aux_loss_coef",
                           "output_router_logits",
                           "router_jitter_noise",
@@ -142,7 +142,7 @@ std::string model_type_of(const StrictJson& config, const std::string& file) {
   return as_word(member(config, "model_type", file), "model_type", file);
 }
 
-// The text tower of a model that has others beside; its keys stand in an object of their own.
+// Text tower of a multimodal model; its keys are in an object of their own.
 StrictJson text_tower(StrictJson config, const std::string& file, ModelShapes& shapes) {
   const auto tower = config.find("text_config");
   if (tower == config.end() || !tower->is_object()) return config;

@@ -1,6 +1,5 @@
-// The shapes of a Hugging Face model, for commands that compute nothing of it: config.json alone is
-// read. More families are known here than the engine computes, the format of the weights does not
-// matter, and a key that is not known is told of and passed over.
+// Shapes of a Hugging Face model, for commands that do not compute. Reads only config.json. Accepts
+// more families than the engine computes and any weight format; unknown keys give a remark.
 #pragma once
 
 #include <filesystem>
@@ -14,24 +13,24 @@ namespace weft::checkpoint {
 
 struct ModelShapes {
   std::string model_type;
-  // With layers of multi-token prediction where the file has them. A config.json names no length of
-  // sequences: model.seq_length is the smaller of kUsualLength and max_position_embeddings.
+  // Includes multi-token prediction layers of the file. config.json has no sequence length:
+  // model.seq_length is the smaller of kUsualLength and max_position_embeddings.
   config::ModelConfig model;
-  std::vector<std::string> remarks;  // what the shapes leave out
-  // Why this build cannot read the weights: "weights of gpt_oss". Empty: it can.
+  std::vector<std::string> remarks;  // parts missing in the shapes
+  // Reasons why this build cannot read the weights, such as "weights of gpt_oss". Empty: it can.
   std::vector<std::string> unread;
 };
 
 inline constexpr std::int64_t kUsualLength = 4096;  // tokens
 
-// `text` is the content of `file`. ConfigError names the file, the key, what was expected and what
-// was found; for a family that is not known, those that are.
+// Parses `text`, the content of `file`. ConfigError with file, key, expected and found value; for
+// an unknown family with the known ones.
 ModelShapes parse_model_shapes(std::string_view text, const std::string& file);
 
-// The same of a folder with a config.json, or of such a file. MissingInput where it is not there.
+// Variant for a config.json or its folder. MissingInput if it does not exist.
 ModelShapes read_model_shapes(const std::filesystem::path& folder_or_file);
 
-// The model types whose weights this build does not read: "llama, mistral ... and minimax_m2".
+// Model types whose weights this build cannot read: "llama, mistral ... and minimax_m2".
 std::string shape_family_words();
 bool is_shape_family(std::string_view model_type);
 

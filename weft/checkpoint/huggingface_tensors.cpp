@@ -15,7 +15,7 @@ std::int64_t product(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Norm widths of queries and keys; 0 where there are none.
+// Norm widths of queries and keys; 0: no norm.
 struct QkWidths {
   std::int64_t query = 0;
   std::int64_t key = 0;
@@ -162,7 +162,7 @@ class TensorTable {
   std::int64_t hidden_;
   Family family_;
   ExpertNames experts_;
-  std::string theirs_;  // prefixes of the layer at hand
+  std::string theirs_;  // prefix of the current layer
   std::string ours_;
   std::vector<HuggingFaceTensor> rows_;
 };
@@ -178,8 +178,8 @@ std::vector<HuggingFaceTensor> huggingface_tensors(const config::ModelConfig& mo
   return TensorTable(model, family, experts).build();
 }
 
-// A stacked table splits only queries from keys from values, and gate from up: rows of one matrix,
-// which add up again.
+// Sums stacked tensors back into parameters: they split only q, k and v, or gate and up, which are
+// rows of one matrix.
 std::vector<Parameter> parameters(const config::ModelConfig& model) {
   std::vector<Parameter> all;
   for (HuggingFaceTensor& row :

@@ -1,5 +1,5 @@
-// Which tensor of a Hugging Face checkpoint holds which elements of which parameter. Every one of
-// theirs is a contiguous range of one of ours, so that the table is the whole conversion.
+// Map from Hugging Face tensors to parameter elements. Each tensor is a contiguous range of one
+// parameter, so the table is the whole conversion.
 //
 // Parameters, with global shapes (V vocabulary, H hidden, Q query width, K key width, E experts,
 // F feed-forward width; D head width or, for a norm over the projection, Q and K):

@@ -1,4 +1,4 @@
-// Typed access to the values of one config.json, and the sizes that are read at most.
+// Typed values of one config.json, with size limits.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace weft::checkpoint {
 
-// With these no product of sizes of one parameter overflows 64 bits, and the table of tensors stays
-// small whatever a file claims.
+// Limits that keep the sizes of a parameter below 64 bits and the tensor table small, whatever a
+// file claims.
 inline constexpr std::int64_t kMostLayers = 4096;
 inline constexpr std::int64_t kMostLayersAhead = 64;
 inline constexpr std::int64_t kMostExperts = 1 << 16;
@@ -29,7 +29,7 @@ class HuggingFaceValues {
     const auto found = config_.find(key);
     return found == config_.end() ? nullptr : &*found;
   }
-  // Null counts as absent.
+  // nullptr if absent or null.
   const StrictJson* find_value(const char* key) const {
     const StrictJson* value = find(key);
     return value == nullptr || value->is_null() ? nullptr : value;

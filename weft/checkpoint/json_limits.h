@@ -1,4 +1,4 @@
-// JSON of bounded size (strict_json.h), with a bound on the keys of an object too.
+// JSON of bounded size (strict_json.h) and bounded object keys.
 #pragma once
 
 #include "weft/checkpoint/strict_json.h"

@@ -1,5 +1,5 @@
-// What lies where in a checkpoint: manifest.json, written last, so that a folder that has one is
-// whole. Nothing in it is trusted: ConfigError names the file, the key and the numbers.
+// Manifest of a checkpoint: place of each slice. manifest.json is written last, so a folder with
+// one is complete. Its content is untrusted: ConfigError with file, key and numbers.
 #pragma once
 
 #include <cstdint>
@@ -20,66 +20,65 @@ inline constexpr const char* kManifestName = "manifest.json";
 
 inline constexpr std::size_t kMostManifestBytes = std::size_t{256} << 20;
 
-// Bytes of a slice that have a checksum of their own: who reads a part of a slice reads and checks
-// whole blocks.
+// Block with its own checksum: reading part of a slice reads and checks whole blocks.
 inline constexpr std::uint64_t kBlockBytes = 1 << 20;
 
 struct StoredFile {
-  std::string name;  // in the folder
+  std::string name;  // name in the folder
   std::uint64_t bytes = 0;
-  std::uint64_t header_bytes = 0;  // before the first tensor
+  std::uint64_t header_bytes = 0;  // bytes before the first tensor
   std::uint32_t header_checksum = 0;
 };
 
-// A part of a global tensor. In its file it has the global tensor's name.
+// Part of a global tensor, stored under the tensor's name.
 struct StoredSlice {
-  std::size_t file = 0;  // of Manifest::files
-  std::uint64_t at = 0;  // byte of the file
+  std::size_t file = 0;  // index in Manifest::files
+  std::uint64_t at = 0;  // byte offset in the file
   tensor::Slice slice;
-  std::vector<std::uint32_t> checksums;  // of each block
+  std::vector<std::uint32_t> checksums;  // one per block
 };
 
 struct StoredState {
   FileDtype dtype = FileDtype::F32;
   tensor::Shape shape;
-  std::vector<StoredSlice> slices;  // they cover it; some may overlap, and hold the same there
+  std::vector<StoredSlice> slices;  // cover the tensor; overlaps hold equal values
 };
 
 struct Manifest {
   std::int64_t step = 0;                       // steps done
   std::int64_t samples = 0;                    // sequences consumed: the position in the data
-  std::int64_t seed = 0;                       // all the random state there is
-  std::uint32_t checksum = 0;                  // of its own text, once it has been read
-  std::optional<std::uint32_t> follows;        // that of the checkpoint saved before it
-  std::map<std::string, std::int64_t> layout;  // what it was written under, for people
-  std::string config;                          // resolved, as YAML
+  std::int64_t seed = 0;                       // whole random state
+  std::uint32_t checksum = 0;                  // checksum of its own text, after reading
+  std::optional<std::uint32_t> follows;        // checksum of the previous checkpoint's manifest
+  std::map<std::string, std::int64_t> layout;  // layout of the writing run, for people
+  std::string config;                          // resolved YAML
   std::vector<StoredFile> files;
   std::map<std::string, StoredState, std::less<>> states;
 };
 
-// As text with a checksum at its end, and back; `name` is for errors.
+// Text form with a checksum at the end, and its inverse; `name` is for errors.
 std::string manifest_text(const Manifest& manifest);
 Manifest parse_manifest(std::string_view text, const std::string& name);
 
-// Of the folder of a step. ConfigError, with the way back to the checkpoint before it, where it is
-// damaged.
+// Reads the manifest of a step's folder. If damaged: ConfigError with the way back to the previous
+// checkpoint.
 Manifest read_manifest(const std::filesystem::path& folder);
 
-// Its checksum alone, which no other content has; none where the folder has no such file.
+// Checksum of the manifest only, unique to its content; nullopt: no such file.
 std::optional<std::uint32_t> manifest_checksum(const std::filesystem::path& folder);
 
 bool names_file(const Manifest& manifest, std::string_view name);
 
-// What is wrong with the files of a step's folder, as far as their sizes tell.
+// Errors of the files in a step's folder, judged by size.
 std::vector<std::string> wrong_files(const std::filesystem::path& folder, const Manifest& manifest);
 
-// Adds the files and slices of another rank.
+// Merges another rank's files and slices.
 void add_part(Manifest& manifest, Manifest part);
 
-// The first state that its slices are too few for; empty: there is none.
+// First state with incomplete slices; empty: none.
 std::string uncovered_state(const Manifest& manifest);
 
-// "world 4, tp 2, ...": the sizes above 1 of what it was written under.
+// "world 4, tp 2, ...": sizes above 1 of the writing layout.
 std::string layout_text(const Manifest& manifest);
 
 std::uint64_t bytes_of(const StoredSlice& slice, FileDtype dtype);

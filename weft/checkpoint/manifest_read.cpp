@@ -14,13 +14,13 @@ namespace {
 
 using base::text;
 
-constexpr std::size_t kMostTailBytes = 64;  // that hold its checksum
+constexpr std::size_t kMostTailBytes = 64;  // tail of the text with its checksum
 constexpr std::size_t kMostShards = 1 << 20;
 constexpr std::size_t kMostStates = 1 << 17;  // the largest models have some thousands
-constexpr std::int64_t kMostStateElements = std::int64_t{1} << 48;  // of a tensor
+constexpr std::int64_t kMostStateElements = std::int64_t{1} << 48;  // per tensor
 constexpr std::int64_t kLargestNumber = INT64_MAX;
 
-// The checksum of the text, which must be the one at its end.
+// Checksum of the text; ConfigError if the one at its end differs.
 std::uint32_t checked(std::string_view content, const std::string& file) {
   const auto reject = [&](const std::string& what) {
     throw base::ConfigError(text("'{}' is damaged: {}", file, what));
@@ -93,7 +93,7 @@ class ManifestParser {
     return value;
   }
 
-  // A name is joined to the folder, so that it must not lead out of it.
+  // Checks that a name, which is joined to the folder, cannot lead out of it.
   static bool is_shard_name(std::string_view name) {
     constexpr std::string_view kFront = "rank_", kBack = ".safetensors";
     if (name.size() > 40 || !name.starts_with(kFront) || !name.ends_with(kBack)) return false;
@@ -153,7 +153,7 @@ class ManifestParser {
     return tensor::Shape(dims);
   }
 
-  // [begin, count], inside `within`.
+  // Parses [begin, count] inside `within`.
   tensor::Range range_of(const StrictJson& value, const tensor::Range& within) const {
     if (array(value, what_, 2).size() != 2) throw_wrong_value(value, what_, file_, "two numbers");
     const std::int64_t begin = as_integer(value[0], what_, file_, within.begin, within.end());
@@ -211,7 +211,7 @@ class ManifestParser {
   }
 
   const std::string& file_;
-  std::string what_;  // is being parsed, for errors
+  std::string what_;  // field being parsed, for errors
   Manifest manifest_;
 };
 

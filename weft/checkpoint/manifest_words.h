@@ -1,4 +1,4 @@
-// What the writer and the reader of manifests agree on.
+// Format constants shared by the writer and the reader of manifests.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@ namespace weft::checkpoint {
 
 inline constexpr std::string_view kManifestFormat = "weft-checkpoint-1";
 
-// The checksum is the last member of the object, of all bytes before it.
+// Checksum over all preceding bytes; it is the last member of the object.
 inline constexpr std::string_view kChecksumKey = ",\"crc32c\":";
 
-// In the name of a shard that is written while a checkpoint with the plain name is still needed.
+// Name suffix of a shard written while a checkpoint with the plain name is still needed.
 inline constexpr std::string_view kSecondShard = ".2";
 
 }  // namespace weft::checkpoint

@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 using base::Overwrite;
 using base::text;
 
-// In a folder that is not whole, so that nothing else of that name is taken for one.
+// Marker inside an unfinished folder, so that a foreign folder of that name is not taken for one.
 constexpr const char* kUnfinished = ".unfinished";
 
-// Without the slash that people's shells put behind a folder.
+// Path without a trailing slash.
 fs::path without_slash(fs::path path) {
   return path.has_filename() || path == path.root_path() ? path : path.parent_path();
 }
@@ -34,7 +34,7 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// A file system's root takes no other folder's place.
+// The root of a file system cannot be exchanged with another folder.
 bool is_mount_point(const fs::path& folder) {
   struct stat own, parent;
   return ::stat(folder.c_str(), &own) == 0 && ::stat((folder / "..").c_str(), &parent) == 0 &&
@@ -87,7 +87,7 @@ NewFolder::NewFolder(fs::path target, Overwrite overwrite, GivesWay gives_way)
       gives_way_(std::move(gives_way)) {
   require_free_folder(target_, overwrite);
   std::error_code error;
-  // A link stays one: the folder that it leads to is replaced.
+  // A link is kept: the folder behind it is replaced.
   if (const fs::path led = fs::canonical(target_, error); !error) target_ = led;
   partial_ = target_;
   partial_ += ".partial";
@@ -115,7 +115,7 @@ NewFolder::~NewFolder() {
   if (!finished_) fs::remove_all(partial_, ignored);
 }
 
-// From here on the folder is whole: whatever goes wrong, it stays.
+// From here on the folder is complete and stays, even after an error.
 void NewFolder::finish() {
   std::error_code error;
   fs::remove(partial_ / kUnfinished, error);
@@ -135,7 +135,7 @@ void NewFolder::finish() {
   base::sync_folder(folder_of(target_));
 }
 
-// After the exchange the old folder has the name of the partial one.
+// After the exchange the old folder has the partial name.
 void NewFolder::replace() {
   std::vector<fs::path> kept;
   for (const fs::directory_entry& entry : fs::directory_iterator(target_)) {
@@ -148,7 +148,7 @@ void NewFolder::replace() {
                            target_.string(),
                            partial_.string()));
   }
-  // The old folder goes when what is kept has left it, and not before.
+  // Removes the old folder only after the kept files have left it.
   for (const fs::path& name : kept) fs::rename(partial_ / name, target_ / name);
   std::error_code ignored;
   fs::remove_all(partial_, ignored);

@@ -1,4 +1,4 @@
-// A folder that is there when it is whole, and not before.
+// Folder that appears only when complete.
 #pragma once
 
 #include <filesystem>
@@ -11,36 +11,36 @@
 
 namespace weft::checkpoint {
 
-// True if nothing is at `target`, or an empty folder.
+// True if `target` does not exist or is an empty folder.
 bool is_free_folder(const std::filesystem::path& target);
 
-// ConfigError where something is at `target` already (an empty folder is nothing), unless it is a
-// folder and may be replaced. `what` begins the message: "checkpoint.save_hf: ".
+// ConfigError if `target` exists and is not an empty folder, unless it is a folder that may be
+// replaced. `what`: prefix of the message, such as "checkpoint.save_hf: ".
 void require_free_folder(const std::filesystem::path& target,
                          base::Overwrite overwrite,
                          const std::string& what = "");
 
 class NewFolder {
  public:
-  // Whether a file or folder of the old one gives way to the new one; the rest is kept.
+  // True for names of the old folder that the new folder overwrites; other files are kept.
   using GivesWay = std::function<bool(const std::string& name)>;
 
-  // Makes <target>.partial, or takes the one that a killed process left. ConfigError as
-  // require_free_folder() and where <target>.partial is something else, SystemError where another
-  // process makes the same folder or nothing can be written there.
+  // Makes <target>.partial, or reuses the one of a killed process. ConfigError as
+  // require_free_folder(), and if <target>.partial is something else. SystemError if another
+  // process makes the same folder, or the folder cannot be written.
   explicit NewFolder(std::filesystem::path target,
                      base::Overwrite overwrite = base::Overwrite::No,
                      GivesWay gives_way = {});
-  // Removes what is not finished.
+  // Removes an unfinished folder.
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
   const std::filesystem::path& path() const { return partial_; }
 
-  // Gives it its name. Its files are synced already. Where a folder is replaced, what does not give
-  // way moves over, and both names change at once. SystemError, and <target>.partial stays, where
-  // something came to `target` meanwhile.
+  // Renames it to `target`; its files must be synced. When replacing a folder, files to keep move
+  // over and the names are exchanged atomically. SystemError, leaving <target>.partial, if
+  // something appeared at `target`.
   void finish();
 
  private:

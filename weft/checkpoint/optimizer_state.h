@@ -1,9 +1,9 @@
-// How checkpoints hold the optimizer's state, and its values in fp32 whatever the form.
+// Optimizer state in checkpoints: its formats, and reading in fp32 from any format.
 //
-// `optimizer.moment1/P` and `optimizer.moment2/P` are F32, BF16, or F16 as tensor/narrow_numbers.h
-// has them. Where weights are BF16 there are master weights: `optimizer.master/P` (F32, or F16 as
-// that header has it), or `optimizer.remainder/P` (I16), which is an fp32 master with the bits of
-// `weights/P`.
+// `optimizer.moment1/P` and `optimizer.moment2/P` are F32, BF16, or F16 in the encoding of
+// tensor/narrow_numbers.h. BF16 weights have masters: `optimizer.master/P` (F32, or F16 in that
+// encoding) or `optimizer.remainder/P` (I16). A remainder and the bits of `weights/P` form an fp32
+// master.
 #pragma once
 
 #include <span>
@@ -22,11 +22,11 @@ struct StoredForms {
   bool operator==(const StoredForms&) const = default;
 };
 
-// Of a checkpoint, by the first tensors of each kind.
+// Formats of a checkpoint, judged by the first tensor of each kind.
 StoredForms forms_in(const Manifest& manifest);
 
-// Elements of a slice of a parameter's moment or master weight; ConfigError where the checkpoint
-// has none of the slice's global shape.
+// Reads a slice of a parameter's moment or master weight. ConfigError if the checkpoint has none of
+// this global shape.
 void read_moment1(StateReader& reader,
                   const std::string& parameter,
                   const tensor::Slice& slice,

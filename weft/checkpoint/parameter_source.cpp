@@ -12,7 +12,7 @@ using base::text;
 
 constexpr std::size_t kMostComplaints = 20;
 
-// Every name a tensor of the model may have. Mixtral's experts are also accepted under the others'
+// Accepted names of the model's tensors. Mixtral's experts are also accepted in the other families'
 // spelling.
 std::map<std::string, HuggingFaceTensor> candidates(const HuggingFaceConfig& config) {
   std::map<std::string, HuggingFaceTensor> all;
@@ -33,8 +33,9 @@ bool is_harmless(std::string_view name, const config::ModelConfig& model) {
          (name == "lm_head.weight" && model.share_embeddings_and_output_weights);
 }
 
-// Of a layer after the last that predicts further ahead: "model.layers.61.", where there are 61.
-// Such a layer joins two streams; one that does not is a layer too many.
+// True for tensors of multi-token prediction layers after the last layer, such as
+// "model.layers.61." with 61 layers. Such a layer joins two streams; any other extra layer is an
+// error.
 bool is_ahead(std::string_view name, const HuggingFaceConfig& config, const TensorSource& source) {
   for (std::int64_t i = 0; i < config.layers_ahead; ++i) {
     const std::string layer = text("model.layers.{}.", config.model.num_layers + i);

@@ -1,5 +1,5 @@
-// Parameters assembled from whichever Hugging Face tensors cover them: separate or stacked experts,
-// in any mix. Any range of elements can be read, so that a rank touches only what it owns.
+// Parameters assembled from Hugging Face tensors: separate or stacked experts in any mix. Any range
+// of elements can be read, so a rank reads only its own part.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace weft::checkpoint {
 
-// Where tensors come from: a folder of weights, or the gradients of a reference run.
-enum class Holds { Everything, Trained };  // Trained: gradients, so nothing of what has none
+// Source of tensors: a folder of weights, or the gradients of a reference run.
+enum class Holds { Everything, Trained };  // Trained: gradients, so untrained tensors are absent
 struct TensorSource {
   std::string name;                       // for errors
   std::string prefix;                     // before every tensor's name: "" or "grad."
@@ -27,30 +27,30 @@ struct TensorSource {
 
 class ParameterSource {
  public:
-  // ConfigError, with every complaint (up to a limit), where a tensor is missing, is given twice
-  // under two spellings, has another shape or dtype, or belongs to no parameter. What a
-  // TensorView refers to must outlive this.
+  // ConfigError with every complaint (up to a limit): a tensor is missing, given twice under two
+  // spellings, unknown, or has another shape or dtype. Data behind a TensorView must outlive this
+  // object.
   ParameterSource(const HuggingFaceConfig& config, const TensorSource& source);
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
-  // Tensors of layers that predict further ahead.
+  // Number of tensors in multi-token prediction layers.
   std::size_t left_out() const { return left_out_; }
-  // Whether every tensor of what is trained is stored so.
+  // True if every trained tensor has this dtype.
   bool holds_only(FileDtype dtype) const;
 
-  // Elements [begin, begin + out.size()) of a parameter of the model.
+  // Reads the elements [begin, begin + out.size()) of a parameter.
   void read(std::string_view parameter, std::int64_t begin, std::span<float> out) const;
 
  private:
   struct Piece {
-    std::int64_t begin;  // in the parameter
+    std::int64_t begin;  // offset in the parameter
     std::int64_t end;
     TensorView tensor;
     bool trained;
   };
   using Pieces = std::map<std::string, std::vector<Piece>, std::less<>>;
 
-  // The piece that holds `element`, in sorted pieces that do not overlap.
+  // Piece with `element`, in sorted disjoint pieces.
   static std::vector<Piece>::const_iterator piece_at(const std::vector<Piece>& pieces,
                                                      std::int64_t element);
   bool covers(const HuggingFaceTensor& row) const;

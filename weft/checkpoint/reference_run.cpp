@@ -41,7 +41,7 @@ void expect_finite(const TensorView& tensor, std::span<const double> values) {
   }
 }
 
-// An option this reader does not know could change every update.
+// Rejects unknown options, which could change every update.
 void refuse_unknown_options(const StrictJson& optimizer, const std::string& file) {
   constexpr std::array<std::string_view, 7>
       kKnown{"name", "lr", "betas", "eps", "weight_decay", "applied_to", "grad_clip"};

@@ -1,8 +1,8 @@
-// A reference run: what another implementation computed for a model, to hold the engine against.
-// A folder with a Hugging Face model and
-//   about.json            the optimizer the run trained with
-//   expected.safetensors  input_ids (B, S), logits (B, S, V), loss (1), grad.NAME of every tensor,
-//                         train.batches (N, B, S), train.losses (N)
+// Reference run: results of another implementation for a model, to check the engine. A folder with
+// a Hugging Face model and
+// about.json: the optimizer of the run;
+// expected.safetensors: input_ids (B, S), logits (B, S, V), loss (1), grad.NAME of every tensor,
+// train.batches (N, B, S), train.losses (N).
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,16 @@ struct ReferenceOptimizer {
   double beta2 = 0;
   double eps = 0;
   double weight_decay = 0;
-  std::optional<double> grad_clip;  // largest global norm; null: no clipping
+  std::optional<double> grad_clip;  // limit of the global norm; nullopt: no clipping
   config::DecayScope weight_decay_scope = config::DecayScope::All;
 };
 
-// `content` is the text of `file`, an about.json.
+// Parses `content`, the text of the about.json `file`.
 ReferenceOptimizer parse_reference_optimizer(std::string_view content, const std::string& file);
 
 class ReferenceRun {
  public:
-  // `config` is the model's, as read from the same folder. Shapes, token ids and losses are
-  // checked.
+  // `config`: the model's, from the same folder. Checks shapes, token ids and losses.
   ReferenceRun(const std::filesystem::path& folder, const HuggingFaceConfig& config);
 
   const ReferenceOptimizer& optimizer() const { return optimizer_; }
@@ -48,11 +47,11 @@ class ReferenceRun {
   double loss() const { return loss_; }
   const std::vector<double>& train_losses() const { return train_losses_; }  // (N)
 
-  // Elements of the logits (B, S, V) from `begin` on.
+  // Reads elements of the logits (B, S, V) from `begin` on.
   void read_logits(std::int64_t begin, std::span<float> out) const;
-  // Tokens (B, S) of training step `step`.
+  // Tokens (B, S) of a training step.
   std::vector<std::int32_t> train_batch(std::int64_t step) const;
-  // Elements of the gradient of a parameter, as HuggingFaceModel::read gives its weights.
+  // Gradient elements of a parameter, like HuggingFaceModel::read for weights.
   void read_gradient(std::string_view parameter, std::int64_t begin, std::span<float> out) const {
     gradients_.read(parameter, begin, out);
   }

@@ -12,10 +12,10 @@ namespace {
 using base::at;
 using tensor::Run;
 
-constexpr std::int64_t kMostBetween = 1024;         // elements that are read for nobody
-constexpr std::int64_t kMostTogether = 256 * 1024;  // elements of several runs
+constexpr std::int64_t kMostBetween = 1024;         // largest gap that is read along, in elements
+constexpr std::int64_t kMostTogether = 256 * 1024;  // largest read of several runs, in elements
 
-// How many of the runs to read at once: from the first on, as long as they are near each other.
+// Number of runs for one read: the leading runs with small gaps.
 std::size_t neighbours(std::span<const Run> runs) {
   std::size_t count = 1;
   while (count < runs.size()) {

@@ -1,6 +1,5 @@
 // safetensors: u64 header length, a JSON header {name: {dtype, shape, data_offsets}}, then the
-// tensors' bytes back to back. Nothing in a file is trusted: ConfigError names the file, the tensor
-// and the numbers.
+// tensors' bytes back to back. Files are untrusted: ConfigError with file, tensor and numbers.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +20,19 @@ namespace weft::checkpoint {
 struct StoredTensor {
   FileDtype dtype;
   Shape shape;
-  std::size_t begin;  // bytes of the whole file
+  std::size_t begin;  // byte offset in the file
   std::size_t end;
 };
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
-// The tensors of a file of `file_bytes` bytes. Known dtypes, sizes that follow from the shapes, and
-// data that fills the file exactly, without overlap or holes, as the format demands.
+// Tensors of a file of `file_bytes` bytes. Checks the format: known dtypes, sizes that match the
+// shapes, and data that fills the file without overlap or hole.
 StoredTensors parse_header(const ReadBytes& read,
                            std::uint64_t file_bytes,
                            const std::string& name);
 
-// One open file; only what is asked for is read.
+// One open file; reads tensors on demand.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -41,17 +40,17 @@ class SafetensorsFile {
   const std::string& name() const { return name_; }
   const StoredTensors& tensors() const { return tensors_; }
   std::optional<TensorView> find(std::string_view tensor) const;
-  // ConfigError where it is missing.
+  // ConfigError if it is missing.
   TensorView get(std::string_view tensor) const;
 
  private:
   std::string name_;
-  std::shared_ptr<const base::InputFile> file_;  // with every TensorView of it
+  std::shared_ptr<const base::InputFile> file_;  // shared with every TensorView of it
   StoredTensors tensors_;
 };
 
-// The weights of a folder: model.safetensors, or where there is none the files
-// model.safetensors.index.json lists. Only what is asked for is read.
+// Weights of a folder: model.safetensors, otherwise the files in model.safetensors.index.json.
+// Reads tensors on demand.
 class SafetensorsFolder {
  public:
   explicit SafetensorsFolder(const std::filesystem::path& folder);
@@ -74,8 +73,8 @@ struct NewTensor {
   Shape shape;
 };
 
-// Writes a file, whole or not at all. `write` is called for each tensor in turn and appends exactly
-// its bytes. Returns the bytes before those of the first tensor.
+// Writes a file, complete or not at all. `write` is called for each tensor in turn and appends
+// exactly its bytes. Returns the bytes before the first tensor.
 std::string write_safetensors(
     const std::filesystem::path& path,
     std::span<const NewTensor> tensors,

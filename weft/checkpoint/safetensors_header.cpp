@@ -45,7 +45,7 @@ std::string header_text(const ReadBytes& read, std::uint64_t file_bytes, const s
   return header;
 }
 
-// A whole number that is at most `limit`.
+// Integer of at most `limit`.
 std::uint64_t bounded(const StrictJson& value,
                       std::uint64_t limit,
                       const std::string& file,
@@ -104,7 +104,7 @@ Shape parse_shape(const StrictJson& entry, const std::string& file, const std::s
   return shape;
 }
 
-// Bytes of a shape, which must not pass `limit`: so the product cannot overflow.
+// Bytes of a shape, at most `limit`, so that the product cannot overflow.
 std::uint64_t shape_bytes(const Shape& shape,
                           FileDtype dtype,
                           std::uint64_t limit,

@@ -13,7 +13,7 @@ constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr std::size_t kMostFiles = 4096;
 
-// Of a file, counted from `origin` on.
+// Reads from a file, with offsets relative to `origin`.
 ReadBytes bytes_of(std::shared_ptr<const base::InputFile> file, std::uint64_t origin) {
   return [file = std::move(file), origin](std::uint64_t begin, std::span<std::byte> out) {
     file->read(origin + begin, out);
@@ -25,7 +25,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// A name from an index is joined to the folder, so that it must not lead out of it.
+// True if a name from an index, which is joined to the folder, cannot lead out of it.
 bool is_plain_name(const std::string& name) {
   return name.ends_with(".safetensors") && name.size() < 256 && name.front() != '.' &&
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;

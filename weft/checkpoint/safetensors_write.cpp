@@ -22,7 +22,7 @@ std::uint64_t bytes_of(const NewTensor& tensor) {
   return bytes;
 }
 
-// Header length and header, padded with blanks so that the data is aligned to 8 bytes.
+// Header length and header, padded with blanks to align the data to 8 bytes.
 std::string header_of(std::span<const NewTensor> tensors) {
   base::Json header;
   header["__metadata__"] = {{"format", "pt"}};

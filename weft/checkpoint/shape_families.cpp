@@ -15,8 +15,8 @@ using config::ModelConfig;
 using config::QkNorm;
 using config::ScoreFunction;
 
-// n where every n-th layer is of the kind `word` and all others are of `other`; ConfigError where
-// the list has no such step.
+// Period n: every n-th layer is of kind `word`, all others of `other`. ConfigError if the list has
+// no such period.
 std::int64_t step_of(const StrictJson& types,
                      std::string_view word,
                      std::string_view other,
@@ -74,7 +74,7 @@ void read_mistral(ShapeValues& values, ModelConfig& model) {
   read_window(values, model);
 }
 
-// Qwen's window is off unless use_sliding_window says otherwise, and begins at max_window_layers.
+// Qwen's window is off unless use_sliding_window is set, and starts at max_window_layers.
 void pass_over_window(ShapeValues& values) {
   values.find("sliding_window");
   values.find("layer_types");
@@ -111,7 +111,7 @@ void set_experts(ShapeValues& values, const char* count, const char* width, Mode
   require_few(values, model);
 }
 
-// Dense where mlp_only_layers says so, or decoder_sparse_step, which counts from 1.
+// Dense layers follow from mlp_only_layers and from decoder_sparse_step, which counts from 1.
 void read_qwen_experts(ShapeValues& values, ModelConfig& model) {
   set_experts(values, "num_experts", "moe_intermediate_size", model);
   model.moe_router_pre_softmax = true;
@@ -216,7 +216,7 @@ void set_dense_in_front(std::int64_t first, ModelConfig& model) {
   std::fill_n(model.moe_layer_freq.begin(), first, 0);
 }
 
-// "dense" or "sparse" for each layer, in place of first_k_dense_replace.
+// Reads "dense" or "sparse" per layer, which replaces first_k_dense_replace.
 void read_layer_kinds(ShapeValues& values, ModelConfig& model) {
   const StrictJson* kinds = values.find("mlp_layer_types");
   if (kinds == nullptr) {
@@ -235,7 +235,8 @@ void read_layer_kinds(ShapeValues& values, ModelConfig& model) {
   values.note("first_k_dense_replace");
 }
 
-// As DeepSeek-V3's: a sigmoid, a bias for each expert, shared experts, dense layers in front.
+// Reads DeepSeek-V3 style experts: sigmoid scores, a bias per expert, shared experts, leading dense
+// layers.
 void read_biased_experts(ShapeValues& values, ModelConfig& model) {
   set_experts(values, "n_routed_experts", "moe_intermediate_size", model);
   set_sigmoid_router(model);

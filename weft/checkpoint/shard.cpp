@@ -13,7 +13,7 @@
 namespace weft::checkpoint {
 namespace {
 
-// Returns the checksums of its blocks.
+// Appends an entry; returns the checksums of its blocks.
 std::vector<std::uint32_t> append_entry(std::size_t entry,
                                         std::uint64_t bytes,
                                         const ReadBlock& read,
@@ -83,7 +83,8 @@ Manifest write_shard(const std::filesystem::path& folder,
   Manifest manifest;
   if (entries.empty()) return manifest;
   std::vector<NewTensor> tensors;
-  std::map<std::string, int> parts;  // of one tensor that this rank keeps in several places
+  // Number of parts per tensor that this rank keeps in several places.
+  std::map<std::string, int> parts;
   for (const StateEntry& entry : entries) {
     const auto dims = entry.tensor.shape().dims();
     const int part = parts[entry.name]++;

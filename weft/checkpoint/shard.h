@@ -1,4 +1,4 @@
-// One rank's file of a checkpoint.
+// Checkpoint file of one rank.
 #pragma once
 
 #include <filesystem>
@@ -14,27 +14,28 @@
 namespace weft::checkpoint {
 
 std::string shard_name(int rank);  // "rank_3.safetensors"
-// Where a checkpoint that is to be replaced has that name, another: it stays whole until the
-// manifest of the new one is there.
+// Another name if the checkpoint to be replaced uses the plain one: the old shard stays until the
+// new manifest exists.
 std::string new_shard_name(const std::filesystem::path& folder, int rank);
 
-// Bytes [begin, begin + count) of an entry, at most a block of them; they stay until the next call.
+// Bytes [begin, begin + count) of an entry, at most one block; valid until the next call.
 using ReadBlock =
     std::function<std::string_view(std::size_t entry, std::uint64_t begin, std::uint64_t count)>;
 
-// Writes entries into the rank's file, whole or not at all and synced, and returns what lies where.
+// Writes the entries to the rank's file, complete and synced or not at all. Returns the manifest of
+// the file.
 Manifest write_shard(const std::filesystem::path& folder,
                      int rank,
                      std::span<const StateEntry> entries,
                      const ReadBlock& read);
 
-// The bytes that the entries' tensors hold now: the host never has a whole tensor.
+// Reads the current tensor values in blocks: the host never holds a whole tensor.
 ReadBlock read_tensors(tensor::Stream& stream, std::span<const StateEntry> entries);
 
-// The bytes as they were when they were copied; for the snapshot's own entries.
+// Reads the copied values of a snapshot's entries.
 ReadBlock read_snapshot(const Snapshot& snapshot);
 
-// The word of safetensors for what a tensor holds.
+// safetensors dtype of a tensor's dtype.
 FileDtype file_dtype(tensor::DType dtype);
 
 }  // namespace weft::checkpoint

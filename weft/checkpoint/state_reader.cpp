@@ -17,8 +17,8 @@ namespace {
 using base::at;
 using base::text;
 
-constexpr std::int64_t kPieceElements = 1 << 20;  // of a tensor, on the host at once
-constexpr std::size_t kMostOpen = 16;             // files of a rank
+constexpr std::int64_t kPieceElements = 1 << 20;  // elements of a tensor on the host at once
+constexpr std::size_t kMostOpen = 16;             // open shards
 
 [[noreturn]] void throw_damaged(const std::filesystem::path& file, const std::string& what) {
   throw base::ConfigError(
@@ -35,7 +35,7 @@ StateReader::~StateReader() {
     try {
       if (buffer.uploaded.stream != nullptr) buffer.uploaded.stream->host_wait(buffer.uploaded);
     } catch (const std::exception&) {
-      // The stream keeps it, and tells the next who waits.
+      // The stream keeps the error and reports it at the next wait.
     }
   }
 }
@@ -179,7 +179,7 @@ void StateReader::read_piece(const std::string& name,
                 text("tensor '{}' lacks its element {}", name, piece.elements.begin + end));
 }
 
-// Both lists of runs ascend: one walk finds what they have in common.
+// Intersects both ascending lists of runs in one pass.
 std::vector<StateReader::Part> StateReader::parts(const StoredSlice& stored,
                                                   const std::vector<tensor::Run>& wanted,
                                                   const tensor::Range& hull) {
@@ -199,7 +199,7 @@ std::vector<StateReader::Part> StateReader::parts(const StoredSlice& stored,
   return all;
 }
 
-// Whole blocks go where they are wanted; of others a part does.
+// Reads whole blocks in place and copies out of partial ones.
 void StateReader::copy(const StoredSlice& stored,
                        FileDtype dtype,
                        std::uint64_t begin,
@@ -246,7 +246,7 @@ void StateReader::read_block(const StoredSlice& stored,
                      stored.checksums[block]));
 }
 
-// Opened and looked at when first needed, and again after many others.
+// Opens and checks a file at first use, and again after the cache was cleared.
 const base::InputFile& StateReader::file(std::size_t index) {
   if (const auto found = open_.find(index); found != open_.end()) return found->second;
   if (open_.size() == kMostOpen) open_.clear();

@@ -1,4 +1,4 @@
-// State from a checkpoint, whatever layout it was written under.
+// Reader of checkpoint state under any layout.
 #pragma once
 
 #include <array>
@@ -16,36 +16,36 @@
 
 namespace weft::checkpoint {
 
-// Reads only the blocks that hold something of what is asked for, and checks each. ConfigError
-// names the file that is damaged and the bytes.
+// Reads and checks only the blocks that contain requested elements. ConfigError with the damaged
+// file and bytes.
 class StateReader {
  public:
-  // `manifest` outlives it.
+  // `manifest` must outlive it.
   StateReader(const Manifest& manifest, std::filesystem::path folder);
-  ~StateReader();  // waits for what it has enqueued
+  ~StateReader();  // waits for enqueued work
   StateReader(const StateReader&) = delete;
   StateReader& operator=(const StateReader&) = delete;
 
-  // Enqueues what fills the entry's tensor. ConfigError where the checkpoint has no such tensor, or
-  // not of this shape and dtype, or not all of it.
+  // Enqueues the reads into the entry's tensor. ConfigError if the checkpoint lacks the tensor or a
+  // part of it, or has another shape or dtype.
   void read(tensor::Stream& stream, const StateEntry& entry);
 
-  // Fills `out` with the elements of a slice of a tensor, whatever floating point it is stored in.
-  // ConfigError where the checkpoint has no such tensor of the slice's global shape.
+  // Fills `out` with a slice of a tensor from any floating-point dtype. ConfigError if the
+  // checkpoint has no such tensor of this global shape.
   void read(const std::string& name, const tensor::Slice& slice, std::span<float> out);
 
-  // Fills `out` with the bytes of a slice of a tensor. ConfigError where the checkpoint has no such
-  // tensor of this dtype and the slice's global shape.
+  // Fills `out` with the bytes of a slice of a tensor. ConfigError if the checkpoint has no such
+  // tensor of this dtype and global shape.
   void read_bytes(const std::string& name,
                   FileDtype dtype,
                   const tensor::Slice& slice,
                   std::span<std::byte> out);
 
-  // Reads every byte that has a checksum and checks it, `read` being told how many so far; what is
-  // wrong with each file, the first of it. SystemError where a file cannot be read is one of them.
+  // Reads and checks every byte with a checksum; `read` receives the bytes done so far. Returns the
+  // first error of each file, including unreadable files.
   std::vector<std::string> verify(const std::function<void(std::uint64_t bytes)>& read);
 
-  // Of the tensor, where the checkpoint has one.
+  // Dtype of a tensor; nullopt: not in the checkpoint.
   std::optional<FileDtype> dtype_of(const std::string& name) const;
 
  private:
@@ -54,7 +54,7 @@ class StateReader {
                     const StoredState& state,
                     FileDtype dtype,
                     const tensor::Shape& shape) const;
-  // Elements that a stored slice has of a piece.
+  // Overlap of a stored slice with a piece.
   struct Part {
     std::int64_t to = 0, from = 0, count = 0;  // elements of the piece and of the stored slice
   };
@@ -67,17 +67,17 @@ class StateReader {
                                  const tensor::Range& hull);
   void copy(const StoredSlice& stored, FileDtype dtype, std::uint64_t begin, std::span<std::byte>);
   void load_block(const StoredSlice& stored, std::uint64_t block, std::uint64_t size);
-  // Reads it and checks it.
+  // Reads and checks a block.
   void read_block(const StoredSlice& stored, std::uint64_t block, std::span<std::byte> out);
   const base::InputFile& file(std::size_t index);
 
   const Manifest& manifest_;
   const std::filesystem::path folder_;
   std::map<std::size_t, base::InputFile> open_;
-  const StoredSlice* loaded_ = nullptr;  // whose block is in block_
+  const StoredSlice* loaded_ = nullptr;  // slice of the block in block_
   std::uint64_t loaded_block_ = 0;
   std::vector<std::byte> block_;
-  // One piece of an entry is read while the one before is on its way to the device.
+  // Double buffer: one piece is read while the previous one is uploaded.
   struct Buffer {
     std::vector<std::byte> bytes;
     tensor::Event uploaded;

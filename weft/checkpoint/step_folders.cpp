@@ -48,7 +48,7 @@ void remove_file(const fs::path& path) {
   }
 }
 
-// What a link names lies elsewhere and is not ours: the link goes. Whether it was one.
+// Removes a link and not its target, which is not ours. True if it was a link.
 bool remove_link(const fs::path& path) {
   std::error_code error;
   if (!fs::is_symlink(path, error)) return false;
@@ -56,7 +56,7 @@ bool remove_link(const fs::path& path) {
   return true;
 }
 
-// The names in a folder; none where it is not there.
+// Names in a folder; empty if it does not exist.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -69,12 +69,13 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// A shard, or what was begun of one.
+// True for a shard, or an unfinished one.
 bool is_of_shard(const std::string& name) {
   return name.starts_with("rank_") && name.find(".safetensors") != name.npos;
 }
 
-// The manifest first: a folder that lost a shard must not look whole. Files of other makers stay.
+// Removes the manifest first: a folder without all shards must not look complete. Foreign files
+// stay.
 void empty_step_folder(const fs::path& folder) {
   if (!is_present(folder)) return;
   if (is_present(folder / kManifestName)) {
@@ -99,7 +100,7 @@ std::optional<std::int64_t> tracked_step(const fs::path& tracker) {
       base::shown(content)));
 }
 
-// The steps up to `last` whose checkpoint was finished, ascending.
+// Complete steps up to `last`, ascending.
 std::vector<std::int64_t> whole_steps(const fs::path& save, std::int64_t last) {
   std::vector<std::int64_t> steps = saved_steps(save);
   std::erase_if(steps, [&](std::int64_t step) {
@@ -108,7 +109,7 @@ std::vector<std::int64_t> whole_steps(const fs::path& save, std::int64_t last) {
   return steps;
 }
 
-// Whether its manifest can be read, and all files that it names are there with their sizes.
+// True if its manifest is readable and all its files exist with correct sizes.
 bool has_its_files(const fs::path& folder) {
   try {
     const std::string content = base::read_text(folder / kManifestName, kMostManifestBytes);
@@ -137,8 +138,8 @@ fs::path asked_folder(const fs::path& load, std::int64_t step) {
            steps.empty() ? "none" : text("those of {}", fmt::join(steps, ", "))));
 }
 
-// Whether a whole checkpoint was saved right after the one with that checksum; `note` where its
-// manifest cannot be read.
+// True if a complete checkpoint follows the one with that checksum. An unreadable manifest sets
+// `note`.
 bool follows(const fs::path& folder, std::uint32_t checksum, std::string& note) {
   if (!is_whole(folder)) return false;
   try {
@@ -151,8 +152,8 @@ bool follows(const fs::path& folder, std::uint32_t checksum, std::string& note) 
   return false;
 }
 
-// What of later steps follows the checkpoint that the tracker names. Others of later steps are of a
-// run that was left for this one.
+// Last step in the chain of checkpoints after the tracker's. Other later steps belong to an
+// abandoned run.
 Found last_after(const fs::path& load, std::int64_t tracked) {
   Found found{.folder = step_folder(load, tracked), .note = ""};
   for (std::int64_t last = tracked;;) {
@@ -250,9 +251,9 @@ std::optional<std::uint32_t> tracked_checksum(const fs::path& save) {
   try {
     const std::optional<std::int64_t> tracked = tracked_step(save / kTrackerName);
     return tracked ? manifest_checksum(step_folder(save, *tracked)) : std::nullopt;
-  } catch (const base::ConfigError&) {  // no tracker of ours: it is about to be replaced
+  } catch (const base::ConfigError&) {  // no Weft tracker: it is about to be replaced
     return std::nullopt;
-  } catch (const base::SystemError&) {  // too long for one
+  } catch (const base::SystemError&) {  // too long for a tracker
     return std::nullopt;
   }
 }
@@ -269,7 +270,8 @@ fs::path make_step_folder(const fs::path& save, std::int64_t step) {
   remove_link(folder);
   has_its_files(folder) ? remove_strays(folder) : empty_step_folder(folder);
   std::error_code error;
-  fs::create_directory(folder, error);  // and nothing above it: what is not there has vanished
+  // Not its parents: a missing one means that the folder vanished.
+  fs::create_directory(folder, error);
   if (error || !fs::is_directory(folder, error)) {
     throw base::SystemError(text("cannot make '{}': {}", folder.string(), error.message()));
   }
@@ -282,7 +284,7 @@ void remove_step(const fs::path& save, std::int64_t step) {
   std::error_code error;
   if (remove_link(folder) || !fs::is_directory(folder, error)) return;
   empty_step_folder(folder);
-  fs::remove(folder, error);  // stays where somebody else's files are in it
+  fs::remove(folder, error);  // stays if foreign files are in it
 }
 
 base::Descriptor lock_folder(const fs::path& save,
@@ -304,7 +306,7 @@ base::Descriptor lock_folder(const fs::path& save,
 }
 
 void write_tracker(const fs::path& save, std::int64_t step) {
-  remove_link(save / kTrackerName);  // it would be followed, out of the folder
+  remove_link(save / kTrackerName);  // a link would be followed out of the folder
   base::write_whole(save / kTrackerName, text("{}\n", step));
   base::sync_folder(save);
 }

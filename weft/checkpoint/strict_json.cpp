@@ -17,8 +17,8 @@ constexpr std::size_t kShownCharacters = 80;
 
 constexpr int kDeepest = 16;
 
-// Builds the value while it is read, in time linear in the bytes. Throws on the first duplicate
-// key, on nesting past kDeepest, and on an object of too many keys.
+// Builds the value during parsing, in linear time. Throws on the first duplicate key, nesting
+// deeper than kDeepest, or an object with too many keys.
 class StrictBuilder : public nlohmann::json_sax<StrictJson> {
  public:
   StrictBuilder(const std::string& file, std::size_t most_members)
@@ -63,7 +63,7 @@ class StrictBuilder : public nlohmann::json_sax<StrictJson> {
   }
 
  private:
-  // Where the next value goes.
+  // Slot of the next value.
   StrictJson& next() {
     if (open_.empty()) return root_;
     if (open_.back()->is_object()) return *slot_;
@@ -76,7 +76,7 @@ class StrictBuilder : public nlohmann::json_sax<StrictJson> {
     return true;
   }
 
-  // Outer values stay where they are until they are closed: no other is added to them before.
+  // Pointers to outer values stay valid: nothing is added to them before the inner value closes.
   bool open(StrictJson value) {
     if (std::ssize(open_) >= kDeepest) {
       throw base::ConfigError(text("'{}': JSON nested deeper than {} levels", file_, kDeepest));

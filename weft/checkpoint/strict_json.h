@@ -1,5 +1,5 @@
-// JSON from files nobody vouches for: bounded size and depth, no duplicate keys, and typed access
-// whose errors name the file, the key, what was expected and what was found.
+// JSON from untrusted files: bounded size and depth, no duplicate keys. Typed access throws errors
+// with file, key, expected and found value.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ using StrictJson = base::SortedJson;
 
 inline constexpr std::size_t kLargestJson = std::size_t{32} << 20;  // bytes
 
-// ConfigError, naming `file`, where `bytes` is not one JSON object within these limits.
+// ConfigError, naming `file`, unless `bytes` is one JSON object within these limits.
 StrictJson parse_object(std::string_view bytes,
                         const std::string& file,
                         std::size_t most_bytes = kLargestJson);
 
-// The same of JSON as Python writes it, with NaN, Infinity and -Infinity: they are read as words,
-// so that a key that wants a number refuses them and the others do not care.
+// Variant for JSON as Python writes it. NaN, Infinity and -Infinity become strings, which keys with
+// numbers reject.
 StrictJson parse_python_object(std::string_view bytes, const std::string& file);
 
-// The value for an error text: printable ASCII, cut short where long.
+// Value for an error text: printable ASCII, shortened if long.
 std::string shown(const StrictJson& value);
 
 struct Range {
@@ -32,7 +32,7 @@ struct Range {
   double high;
 };
 
-// A value as a type; `key` and `file` are for the error.
+// Typed value; `key` and `file` are for the error.
 std::int64_t as_integer(const StrictJson& value,
                         std::string_view key,
                         const std::string& file,
@@ -45,7 +45,7 @@ double as_number(const StrictJson& value,
 bool as_flag(const StrictJson& value, std::string_view key, const std::string& file);
 const std::string& as_word(const StrictJson& value, std::string_view key, const std::string& file);
 
-// The member `key` of `object`; ConfigError where it is missing.
+// Member `key` of `object`; ConfigError if missing.
 const StrictJson& member(const StrictJson& object, const char* key, const std::string& file);
 
 [[noreturn]] void throw_wrong_value(const StrictJson& value,
