@@ -9,7 +9,7 @@
 namespace weft::base {
 namespace {
 
-// Errors mean that there was nothing to sleep for; the callers look again anyway.
+// Errors are ignored: the callers check the count again.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   static_assert(sizeof word == sizeof(std::uint32_t) &&
                 std::atomic<std::uint32_t>::is_always_lock_free);
@@ -19,7 +19,8 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 }  // namespace
 
 void Bell::ring() {
-  // Sequentially consistent, as in wait(): either this sees the waiter, or the waiter the count.
+  // Sequentially consistent, as in wait(): either this thread sees the waiter, or the waiter the
+  // count.
   count_.fetch_add(1);
   if (waiting_.load() > 0) futex(count_, FUTEX_WAKE_PRIVATE, INT_MAX);
 }

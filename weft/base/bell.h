@@ -1,8 +1,9 @@
-// A counter that threads wait on.
+// Counter that threads wait on.
 //
-// Plainer than what the library has, for threads of different priority on one core: signalling a
-// condition variable may wait until those signalled before have run, and std::atomic::wait yields
-// the core before it sleeps, for which the scheduler makes the thread pay when it is wanted next.
+// For threads of different priority on one core, this serves better than the standard library.
+// Signalling a condition variable may wait until threads signalled earlier have run.
+// std::atomic::wait yields the core before it sleeps, and the scheduler then delays the thread's
+// next turn.
 #pragma once
 
 #include <atomic>
@@ -12,16 +13,16 @@ namespace weft::base {
 
 class Bell {
  public:
-  // How often it rang; wraps around.
+  // Number of rings so far; wraps around.
   std::uint32_t count() const { return count_.load(std::memory_order_acquire); }
-  // One more: everybody who waits goes on. What the caller wrote before is seen by them.
+  // Increments the count and wakes all waiters. Waiters see all earlier writes of the caller.
   void ring();
-  // Sleeps until it has rung since `seen` was the count. May return earlier.
+  // Sleeps until the count differs from `seen`. May return earlier.
   void wait(std::uint32_t seen);
 
  private:
   std::atomic<std::uint32_t> count_{0};
-  std::atomic<std::uint32_t> waiting_{0};  // so that ringing to nobody costs nothing
+  std::atomic<std::uint32_t> waiting_{0};  // waiters; ringing without waiters needs no system call
 };
 
 }  // namespace weft::base

@@ -1,4 +1,4 @@
-// Numbers as the standard library wants them: an index, a floating-point number.
+// Casts for the standard library: an index, a floating-point number.
 #pragma once
 
 #include <cstddef>

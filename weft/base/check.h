@@ -1,5 +1,5 @@
-// CHECK(condition, "format", args...): our bug if it fails; throws InternalError with file and
-// line.
+// CHECK(condition, "format", args...): a failed check is a bug of ours. Throws InternalError with
+// file and line.
 #pragma once
 
 #ifdef __CUDACC__
@@ -35,5 +35,5 @@ namespace weft::base {
     }                                             \
   } while (false)
 
-// Where no path leads unless we have a bug; the compiler knows that nothing follows it.
+// Marks a point that only a bug can reach; the compiler knows that control ends there.
 #define UNREACHABLE(...) WEFT_CHECK_FAILED("unreachable", __VA_ARGS__)

@@ -1,5 +1,5 @@
-// What CHECK says where nvcc compiles it: the numbers and words go as plain values to a function
-// that makes the text, so that nvcc reads no fmt.
+// CHECK's message in code that nvcc compiles. Numbers and words are passed as plain values to a
+// function that formats them, so that nvcc does not parse fmt.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ class CheckValue {
   const std::string_view word;
 };
 
-// A format with as many {} as there are values: the compiler counts them.
+// Format whose {} match the number of values, checked at compile time.
 template <int kValues>
 struct CheckFormat {
   consteval CheckFormat(const char* format) : text(format) {

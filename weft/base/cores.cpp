@@ -17,8 +17,7 @@
 namespace weft::base {
 namespace {
 
-// The kernel refuses to report into a set smaller than its own, and may know of more cores than a
-// cpu_set_t holds.
+// The kernel refuses sets smaller than its own, and may have more cores than a cpu_set_t holds.
 constexpr int kMostCores = 1 << 16;
 
 struct FreeSet {
@@ -33,7 +32,7 @@ CoreSet empty_set() {
   return set;
 }
 
-// False, with errno, where the system refuses.
+// False, with errno set, if the system refuses.
 bool allow(const std::vector<int>& cores) {
   const CoreSet set = empty_set();
   if (!set) return false;
@@ -60,7 +59,7 @@ StayOnCore::StayOnCore(int core) : before_(usable_cores()) {
   if (!allow({core})) throw_errno(text("sched_setaffinity to core {}", core));
 }
 
-// A refusal leaves the thread where it is, which is no reason to end the run.
+// If refused, the thread stays where it is; the run need not end.
 StayOnCore::~StayOnCore() { allow(before_); }
 
 std::vector<int> parse_cores(std::string_view list) {
@@ -97,17 +96,17 @@ void stay_on_node(int node) {
   const std::vector<int> usable = usable_cores(), near = cores_of_node(node);
   std::vector<int> both;
   std::ranges::set_intersection(usable, near, std::back_inserter(both));
-  if (!both.empty()) allow(both);  // where it is refused the thread runs where it may
+  if (!both.empty()) allow(both);  // if refused, the thread runs anywhere
 }
 
 void wake_promptly() {
-  // In nanoseconds. Where it is refused sleeps only end later.
+  // In nanoseconds. If refused, sleeps only end later.
   prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
 }
 
 void give_way() {
   const sched_param parameters{};
-  sched_setscheduler(0, SCHED_IDLE, &parameters);  // where it is refused, others only go later
+  sched_setscheduler(0, SCHED_IDLE, &parameters);  // if refused, other threads only run later
 }
 
 }  // namespace weft::base

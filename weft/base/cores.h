@@ -1,4 +1,4 @@
-// Which cores this thread may use, keeping it to one, and how soon it gets it.
+// Cores that a thread may use, pinning to a core, and scheduling priority.
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,15 @@
 
 namespace weft::base {
 
-// The cores the calling thread may run on, ascending; at least one. SystemError where the system
-// does not tell.
+// Cores that the calling thread may run on, ascending; at least one. Throws SystemError if the
+// system does not tell.
 std::vector<int> usable_cores();
 
-// The cores of the machine that are in use, whoever may run on them.
+// Number of online cores of the machine, usable by this thread or not.
 int online_cores();
 
-// Keeps the calling thread, and the threads it starts meanwhile, on one core. Ends on the thread
-// it began on, which may then run where it could before.
+// Pins the calling thread, and threads it starts meanwhile, to one core. Must be destroyed on the
+// same thread, which then may run on its earlier cores again.
 class StayOnCore {
  public:
   explicit StayOnCore(int core);
@@ -27,24 +27,24 @@ class StayOnCore {
   std::vector<int> before_;
 };
 
-// The cores of one of the machine's nodes (NUMA: cores with memory of their own), as the system
-// writes them, for example "0-3,8". Empty where there is no such node or it writes anything else.
+// Cores of a NUMA node, which the system lists as in "0-3,8". Empty: no such node, or another
+// format.
 std::vector<int> cores_of_node(int node,
                                const std::filesystem::path& nodes = "/sys/devices/system/node");
 std::vector<int> parse_cores(std::string_view list);
 
-// Keeps the calling thread, and the threads it starts from now on, on those cores of a node that it
-// may use. Where there are none nothing changes.
+// Restricts the calling thread, and threads it starts from now on, to its usable cores of a NUMA
+// node. Without such cores, nothing changes.
 void stay_on_node(int node);
 
-// Lets sleeps of the calling thread, and of the threads it starts from now on, end on time. Linux
-// otherwise rounds each up by 50 microseconds to save wake-ups, which is more than a link's
+// Makes sleeps of the calling thread, and of threads it starts from now on, end on time. Linux
+// otherwise rounds each sleep up by 50 microseconds to save wake-ups, which is more than a link's
 // latency.
 void wake_promptly();
 
-// Lets the calling thread, and the threads it starts from now on, run only while no other thread
-// wants the core. For threads that compute on cores that only ranks of one run use: what
-// communicates and issues then goes first, always. Where others use the core too it would starve.
+// Makes the calling thread, and threads it starts from now on, run only while no other thread wants
+// the core. For compute threads on cores that only ranks of one run use: communicating and issuing
+// threads then always go first. On cores shared with other programs the thread would starve.
 void give_way();
 
 }  // namespace weft::base

@@ -14,7 +14,7 @@ constexpr std::size_t kAtOnce = 8;                 // bytes
 
 using Tables = std::array<std::array<std::uint32_t, 256>, kAtOnce>;
 
-// Table k: what a byte contributes that k more follow.
+// Table k: contribution of a byte that is followed by k more.
 constexpr Tables make_tables() {
   Tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -40,7 +40,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return crc32c_by_tables(bytes);
 }
 
-// Eight bytes a turn, each through the table of its place: no turn waits for eight small ones.
+// Processes eight bytes at a time, each through the table of its position: one dependent step in
+// place of eight.
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes) {
   static_assert(std::endian::native == std::endian::little);
   std::uint32_t rest = 0xffffffff;

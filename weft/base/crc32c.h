@@ -1,4 +1,4 @@
-// CRC-32C (Castagnoli), the checksum that tells damaged bytes from whole ones.
+// CRC-32C (Castagnoli): checksum that detects damaged bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace weft::base {
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 std::uint32_t crc32c(std::string_view bytes);
 
-// The same on any processor; crc32c() is it where there is no instruction for it.
+// Portable version; crc32c() uses it on processors without a CRC instruction.
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes);
 
 }  // namespace weft::base

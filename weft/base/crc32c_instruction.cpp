@@ -44,7 +44,7 @@ std::uint32_t add(std::uint32_t, std::byte) { UNREACHABLE("no instruction for CR
 constexpr std::uint32_t kDivisor = 0x82f63b78;  // CRC-32C's, reflected
 constexpr std::size_t kChainBytes = 4096;       // a power of two
 
-// What becomes of a register is linear in its bits: a column for each.
+// Linear map on a CRC register: one column per bit.
 using Columns = std::array<std::uint32_t, 32>;
 
 constexpr std::uint32_t image(const Columns& columns, std::uint32_t bits) {
@@ -55,7 +55,7 @@ constexpr std::uint32_t image(const Columns& columns, std::uint32_t bits) {
   return sum;
 }
 
-// Behind as many zero bytes as a chain has: one bit, doubled until they are so many.
+// Effect of a chain's length of zero bytes: one zero bit, doubled repeatedly.
 constexpr Columns behind_a_chain() {
   Columns columns{};
   columns[0] = kDivisor;
@@ -68,7 +68,7 @@ constexpr Columns behind_a_chain() {
   return columns;
 }
 
-// The same, a byte of the register at a time.
+// The map in table form, one byte of the register at a time.
 using Shift = std::array<std::array<std::uint32_t, 256>, 4>;
 
 constexpr Shift make_shift() {
@@ -102,8 +102,8 @@ bool has_crc32c_instruction() {
   return has;
 }
 
-// The instruction takes some cycles and one can begin in each: three chains, one behind the other
-// in the bytes, run at once and are put together at their end.
+// The instruction takes several cycles, and one can start per cycle. Three consecutive chains of
+// bytes run at once and are combined at their end.
 WEFT_WITH_CRC32C std::uint32_t crc32c_by_instruction(std::uint32_t before,
                                                      std::span<const std::byte> bytes) {
   std::uint32_t rest = before;

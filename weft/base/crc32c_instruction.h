@@ -1,4 +1,4 @@
-// CRC-32C by the processor's own instruction, where it has one.
+// CRC-32C by the processor's instruction.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace weft::base {
 
-// Looked up once.
+// Detected once.
 bool has_crc32c_instruction();
 
-// What a register of CRC-32C holds behind these bytes. Only where there is the instruction.
+// Value of the CRC register after these bytes. Requires the instruction.
 std::uint32_t crc32c_by_instruction(std::uint32_t before, std::span<const std::byte> bytes);
 
 }  // namespace weft::base

@@ -1,4 +1,4 @@
-// An open file of the system, closed with its owner.
+// Owner of an open file descriptor.
 #pragma once
 
 #include <sys/types.h>
@@ -10,10 +10,10 @@ namespace weft::base {
 
 class Descriptor {
  public:
-  // SystemError "cannot open '<named>'" where it does not open. `named` is what errors call it: a
-  // temporary goes by the name of the file it will become.
+  // Throws SystemError "cannot open '<named>'". `named` is the file's name in errors: a temporary
+  // is named after the file it will become.
   Descriptor(const std::filesystem::path& path, int flags, mode_t mode, std::string named);
-  // Takes a descriptor that is open already.
+  // Takes ownership of an open descriptor.
   Descriptor(int open, std::string named) : fd_(open), named_(std::move(named)) {}
   ~Descriptor();
   Descriptor(Descriptor&& other) noexcept;
@@ -24,7 +24,7 @@ class Descriptor {
   int get() const { return fd_; }
   const std::string& named() const { return named_; }
 
-  // Some file systems report a failed write no earlier than here.
+  // Closes the file; some file systems report a failed write only here.
   void close();
 
  private:
@@ -34,8 +34,8 @@ class Descriptor {
 
 enum class Locked { Now, Elsewhere, NotSupported };
 
-// Takes the lock of an open file without waiting. It belongs to the descriptor: the end of the
-// process, however it comes, releases it. File systems without locks say NotSupported.
+// Locks an open file without waiting. The lock belongs to the descriptor and ends with the process
+// at the latest. NotSupported: a file system without locks.
 Locked try_lock(const Descriptor& file);
 
 }  // namespace weft::base

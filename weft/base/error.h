@@ -1,8 +1,8 @@
-// The three errors of Weft.
+// Weft's three kinds of error.
 //
-// ConfigError: the user's input is wrong. Holds every complaint found, each with the numbers and
-// the fix. SystemError: the world outside failed (a file, MPI, a peer rank). Names the call and
-// where. InternalError: our bug; thrown by CHECK. Library code never prints, exits or aborts.
+// ConfigError: the user's input is wrong; contains every complaint, each with numbers and fix.
+// SystemError: something outside failed, such as a file, MPI or a peer rank; names the call and the
+// place. InternalError: our bug, thrown by CHECK. Library code never prints, exits or aborts.
 #pragma once
 
 #include <stdexcept>
@@ -27,7 +27,7 @@ class SystemError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A file to read that is not there: the world's failure, and the input of who named the file.
+// Missing input file. The file system failed, or the user named a wrong file.
 class MissingInput : public SystemError {
  public:
   using SystemError::SystemError;
@@ -38,7 +38,7 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// SystemError for a failed system call: "<what>: <strerror(errno)>".
+// Throws SystemError for a failed system call: "<what>: <strerror(errno)>".
 [[noreturn]] void throw_errno(const std::string& what);
 
 }  // namespace weft::base

@@ -1,5 +1,4 @@
-// Errors told where they happened: the text of any exception, and the same kind of error with a
-// place in front.
+// Context for errors: the text of an exception, and rethrowing it with a place in front.
 #pragma once
 
 #include <exception>
@@ -8,15 +7,15 @@
 
 namespace weft::base {
 
-// The text of any exception.
+// Text of any exception.
 std::string reason_of(const std::exception_ptr& error);
 
-// The same for who typed the command. What is no error of Weft's, of the system or want of memory
-// is a bug, and is told as one.
+// Text for the user of the command. An exception that is not Weft's, the system's or out of memory
+// is reported as a bug.
 std::string told(const std::exception_ptr& error);
 
-// Throws the same kind of error with "<where>: " in front. What is none of the three errors becomes
-// an InternalError, except want of memory, which is a SystemError.
+// Rethrows with "<where>: " in front, keeping the kind of error. Other exceptions become
+// InternalError; out of memory becomes SystemError.
 [[noreturn]] void throw_at(std::string_view where, const std::exception_ptr& error);
 
 }  // namespace weft::base

@@ -31,7 +31,7 @@ std::optional<struct stat> stat_of(const fs::path& path) {
   return std::nullopt;
 }
 
-// Of standard output and error, the one that leads to that file.
+// Standard output or error, if it leads to that file.
 std::optional<int> stream_to(const struct stat& target) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat info {};
@@ -43,7 +43,7 @@ std::optional<int> stream_to(const struct stat& target) {
   return std::nullopt;
 }
 
-// The end of a chain of symbolic links, which need not be there.
+// End of a chain of symbolic links, which need not exist.
 fs::path followed(const fs::path& path) {
   constexpr int kMostLinks = 40;
   fs::path at = path;
@@ -65,7 +65,7 @@ void write_all(const Descriptor& file, std::string_view bytes) {
   }
 }
 
-// Devices, pipes and the like have no size, and nothing to replace.
+// Devices, pipes and the like have no size and are not replaced.
 Descriptor open_in_place(const fs::path& path, const struct stat& info) {
   if (S_ISDIR(info.st_mode)) {
     throw SystemError(text("cannot write '{}': it is a folder", path.string()));
@@ -82,8 +82,8 @@ bool is_written_in_place(const struct stat& info) {
   return !S_ISREG(info.st_mode) || stream_to(info).has_value();
 }
 
-// A large file goes to the disk past the system's cache, where that is possible: nobody reads it
-// soon, and a copy to the cache takes more of a core than all else that is done to write it.
+// Large files bypass the system's page cache if possible: they are not read soon, and copying into
+// the cache would take most of the write's CPU time.
 class DirectSink {
  public:
   explicit DirectSink(const Descriptor& file) : file_(file) {}
@@ -99,7 +99,7 @@ class DirectSink {
     }
   }
 
-  // Writes the rest.
+  // Writes the remaining bytes.
   void finish() {
     if (is_direct_) leave_direct();
     write_all(file_, {buffer_.get(), filled_});
@@ -109,16 +109,15 @@ class DirectSink {
  private:
   static constexpr std::size_t kBytes = 4 << 20, kHugePage = 2 << 20;
 
-  // In huge pages where the system gives them: each page is looked up for every write, which takes
-  // more of a core than filling the buffer does.
+  // Uses huge pages if available: looking up each small page for every write takes more CPU time
+  // than filling the buffer.
   void take_buffer() {
     buffer_.reset(static_cast<char*>(std::aligned_alloc(kHugePage, kBytes)));
     if (!buffer_) throw std::bad_alloc();
     ::madvise(buffer_.get(), kBytes, MADV_HUGEPAGE);
   }
 
-  // Where the disk asks for more alignment than there is, or the file system knows no such way, it
-  // says EINVAL.
+  // EINVAL: the disk wants more alignment, or the file system has no direct writes.
   void write_full() {
     if (!is_asked_) is_direct_ = ::fcntl(file_.get(), F_SETFL, O_DIRECT) == 0;
     is_asked_ = true;
@@ -151,7 +150,7 @@ class DirectSink {
   bool is_asked_ = false, is_direct_ = false;
 };
 
-// A temporary beside the file it will become; gone with its owner unless it has become it.
+// Temporary beside its target; removed with its owner unless it was renamed to the target.
 class Temporary {
  public:
   Temporary(const fs::path& target, const std::string& named)
@@ -167,7 +166,7 @@ class Temporary {
   void become_target() {
     sink_.finish();
     if (::fsync(file_.get()) != 0) throw_errno(text("cannot sync '{}'", file_.named()));
-    // The permissions of a file are its owner's choice: they outlive its content.
+    // Permissions are the owner's choice and outlive the content.
     if (const auto old = stat_of(target_)) (void)!::fchmod(file_.get(), old->st_mode & 07777);
     if (std::rename(path_.c_str(), target_.c_str()) != 0) {
       throw_errno(text("cannot rename '{}' to '{}'", path_.string(), target_.string()));
@@ -177,8 +176,8 @@ class Temporary {
   }
 
  private:
-  // Until a name is free and the file is still there once it is locked: another writer may take it
-  // for a left one before.
+  // Repeats until a name is free and the locked file still exists: before the lock, another writer
+  // may have removed it as a leftover.
   Descriptor make(const fs::path& target, const std::string& named) {
     for (int number = 0;; ++number) {
       path_ = target;
@@ -206,9 +205,8 @@ bool is_temporary_of(const std::string& name, const std::string& target) {
   return middle.size() > 1 && middle.find_first_not_of(".0123456789") == std::string_view::npos;
 }
 
-// Its writer may have renamed it before it was locked here, and another may have taken the name.
-// Who holds the lock keeps the name: only a writer renames, and it holds the lock of what it
-// renames.
+// Before this process locked the file, its writer may have renamed it, and another may have taken
+// the name. The lock holder keeps the name: a writer renames only a file that it has locked.
 bool is_still_at(const Descriptor& file, const fs::path& path) {
   struct stat here {};
   struct stat there {};
@@ -274,8 +272,7 @@ void write_whole(const fs::path& path, const std::function<void(const Append&)>&
 
 void sync_folder(const fs::path& folder) {
   const Descriptor file(folder, O_RDONLY | O_DIRECTORY, 0, folder.string());
-  // File systems that cannot sync a folder say so with EINVAL; their names are as durable as theirs
-  // get.
+  // EINVAL: the file system cannot sync a folder.
   if (::fsync(file.get()) != 0 && errno != EINVAL) {
     throw_errno(text("cannot sync '{}'", folder.string()));
   }

@@ -1,4 +1,4 @@
-// JSON is nlohmann's; this header gives it one name here.
+// Name for nlohmann's JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,21 +8,20 @@
 namespace weft::base {
 
 using Json = nlohmann::ordered_json;
-// Sorted keys, for files that nobody vouches for: lookup stays logarithmic however many keys a file
-// brings.
+// JSON with sorted keys, for untrusted files: lookup stays logarithmic for any number of keys.
 using SortedJson = nlohmann::json;
 
-// The value that `text` holds; Json::exception where it is none. `watch` sees every part of it. The
-// library's own parse() is compiled again wherever it is called, and takes seconds.
+// Parses `text`; throws Json::exception if it is not JSON. `watch` sees every part. These functions
+// save seconds of compile time, because the library's parse() is instantiated at every call.
 Json parse_json(std::string_view text, const Json::parser_callback_t& watch = nullptr);
 SortedJson parse_sorted_json(std::string_view text,
                              const SortedJson::parser_callback_t& watch = nullptr);
-// The same, and a discarded value (is_discarded()) where it is none.
+// As parse_json; returns a discarded value (is_discarded()) if `text` is not JSON.
 Json try_parse_json(std::string_view text);
 SortedJson try_parse_sorted_json(std::string_view text);
 
-// What a parser or a look into a value found wrong, without the library's name for it; it may quote
-// the text, so only what prints is kept.
+// Reason of a JSON exception, without the library's prefix. It may quote the text, so unprintable
+// characters are removed.
 std::string reason_of(const nlohmann::json::exception& error);
 
 }  // namespace weft::base

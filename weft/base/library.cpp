@@ -10,10 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where toolkits are when the loader does not know of them.
+// Folders of the CUDA toolkit that the loader may not know.
 constexpr std::array<const char*, 3> kFolders{"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/"};
 
-// Beside the program, or where it is installed.
+// Looks beside the program, then in the installation.
 fs::path path_of(const Library& library) {
   std::error_code ignored;
   const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();

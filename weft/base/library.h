@@ -1,10 +1,10 @@
-// Libraries of this project that the program loads from beside itself when somebody asks for what
-// is in them: the program starts where what they need is not installed.
+// Shared libraries, loaded on demand so that the program starts without their dependencies.
 //
-// Such a library exports one symbol, its entry: a struct whose member `version` names what it
-// holds. Two builds whose entries differ have different versions.
+// A library of this project lies beside the program and exports one symbol, its entry: a struct
+// whose member `version` identifies the interface. Builds with different entries have different
+// versions.
 //
-// Libraries of others are opened by the name of their file, and used by their symbols.
+// Foreign libraries are opened by file name and used by symbol.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ namespace weft::base {
 struct Library {
   const char* file = "";     // "libweft_cuda.so"
   const char* symbol = "";   // of its entry
-  const char* version = "";  // that its entry must have
-  std::string what;          // "CUDA device": in messages
-  std::string how_to_build;  // where it is missing
+  const char* version = "";  // required of its entry
+  std::string what;          // "CUDA device": for messages
+  std::string how_to_build;  // for the error if it is missing
 };
 
-// The address of its entry. The library stays loaded: what it made may live as long as the process.
-// SystemError where it is missing, or cannot be loaded because something that it needs is missing.
+// Address of the entry. The library stays loaded, because its objects may live as long as the
+// process. Throws SystemError if the library or one of its dependencies is missing.
 const void* find_entry(const Library& library);
 [[noreturn]] void throw_other_build(const Library& library);
 
@@ -35,10 +35,10 @@ const Entry& load_entry(const Library& library) {
   return *entry;
 }
 
-// A library of somebody else ("libcudnn.so.9"), from where the loader finds it or from the usual
-// folders of CUDA's toolkit; null where it is not there. It stays loaded, as those of CUDA want it.
+// Opens a foreign library ("libcudnn.so.9") from the loader's path or the usual folders of the CUDA
+// toolkit; nullptr: not found. It stays loaded, as CUDA's libraries require.
 void* open_foreign(const char* file);
-// Null where the library has no such symbol.
+// nullptr: no such symbol.
 void* find_symbol(void* library, const char* name);
 
 }  // namespace weft::base

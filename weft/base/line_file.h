@@ -1,5 +1,5 @@
-// A file that grows by whole lines, or by whole records, while others may read it, and that one
-// process writes at a time.
+// File that grows by whole lines or records. Other processes may read it; one process writes it at
+// a time.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,24 @@ namespace weft::base {
 
 class LineFile {
  public:
-  // Makes the file, or takes the one that is there; its content stays until clear(). Locked as long
-  // as it is open: SystemError with `if_in_use` where another process has it. What is no regular
-  // file (/dev/null, a pipe) is written into and not locked.
+  // Creates the file, or opens an existing one and keeps its content until clear(). Locked while
+  // open: throws SystemError with `if_in_use` if another process has it. Other than regular files
+  // (/dev/null, a pipe) are not locked.
   LineFile(const std::filesystem::path& path, const std::string& if_in_use);
 
   void clear() { cut(0); }
-  // Leaves the first `bytes`, which are whole lines.
+  // Truncates to the first `bytes`, which must be whole lines.
   void cut(std::uint64_t bytes);
-  // Appends the line and its end with one write, so that a reader never sees a part of it.
-  // SystemError where it cannot be written whole; nothing of it is left then, and a later line may
-  // succeed.
+  // Appends the line and its end with one write, so that readers never see a part. If the write
+  // fails, throws SystemError and removes what was written; later lines may succeed.
   void append(std::string_view line);
-  // The same for bytes that are a whole of their own.
+  // Appends bytes that form a whole record.
   void append_bytes(std::string_view whole);
 
  private:
   Descriptor file_;
   bool regular_ = false;
-  std::uint64_t size_ = 0;  // of what was appended whole
+  std::uint64_t size_ = 0;  // bytes appended whole
 };
 
 }  // namespace weft::base

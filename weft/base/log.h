@@ -1,4 +1,4 @@
-// Logging: a value handed down, never a global. Only cli/ and train/ log; libraries throw.
+// Logger, passed as a value, never a global. Only cli/ and train/ log; libraries throw.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -12,7 +12,7 @@ using Log = std::shared_ptr<spdlog::logger>;
 
 enum class LogTo { Stderr, Nowhere };
 
-// Lines "[time] [level] [name] text" on standard error, or a logger that drops everything.
+// Logs "[time] [level] [name] text" to standard error, or drops everything.
 Log make_log(const std::string& name, LogTo where);
 
 }  // namespace weft::base

@@ -1,4 +1,4 @@
-// The middle of some numbers: what a measurement is worth when some of it was disturbed.
+// Median, for measurements that include disturbed ones.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace weft::base {
 
-// Of an even count, the mean of the two in the middle.
+// For an even count: mean of the middle two.
 inline double median(std::vector<double> values) {
   CHECK(!values.empty(), "the median of nothing");
   std::ranges::sort(values);

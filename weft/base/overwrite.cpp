@@ -19,7 +19,7 @@ bool has_content(const fs::path& path) {
   return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;
 }
 
-// These lead to whatever file the shell opened for this process.
+// These names lead to any file that the shell opened for this process.
 bool is_stream_name(const fs::path& path) {
   const std::string name = path.string();
   return name == "/dev/stdout" || name == "/dev/stderr" || name.starts_with("/dev/fd/") ||

@@ -1,4 +1,4 @@
-// What a user has stays: nothing that is there is replaced without the word for it, --overwrite.
+// Protection of existing files: they are replaced only with --overwrite.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace weft::base {
 
 enum class Overwrite { No, Yes };
 
-// ConfigError where a file with content is at `path`, unless it may be replaced: with
-// Overwrite::Yes, or where `mark` stands in its first 4 KiB, so that the same command wrote it.
-// Devices, pipes and the standard streams are written into and hold nothing to lose.
+// Throws ConfigError if a non-empty file is at `path` and may not be replaced. It may be with
+// Overwrite::Yes, or if its first 4 KiB contain `mark`, so that the same command wrote it. Devices,
+// pipes and standard streams hold no content to lose.
 void require_free(const std::filesystem::path& path,
                   Overwrite overwrite,
                   std::string_view mark = {});
 
-// The same before long work, with require_writable(): what would keep a command from its result.
+// Combines require_free() and require_writable() before long work.
 void require_result(const std::filesystem::path& path,
                     Overwrite overwrite,
                     std::string_view mark = {});

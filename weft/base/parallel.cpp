@@ -11,7 +11,7 @@ namespace weft::base {
 
 void parallel(int threads, std::int64_t tasks, const std::function<void(std::int64_t)>& body) {
   std::atomic<std::int64_t> next = 0;
-  std::mutex mutex;  // of the error
+  std::mutex mutex;  // guards the error
   std::exception_ptr error;
   const auto work = [&] {
     try {
@@ -27,7 +27,7 @@ void parallel(int threads, std::int64_t tasks, const std::function<void(std::int
     try {
       for (std::int64_t i = 1; i < threads && i < tasks; ++i) helpers.emplace_back(work);
     } catch (const std::system_error&) {
-      // Those that there are do it.
+      // The threads that did start do the work.
     }
     work();
   }

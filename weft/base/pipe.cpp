@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class Source {
  public:
-  // Without O_NONBLOCK, opening a pipe that nobody writes into would wait for a writer.
+  // O_NONBLOCK: opening a pipe without a writer would otherwise block.
   explicit Source(const fs::path& path)
       : name_(shown(path.string())), fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
     if (fd_ < 0) throw_errno(text("cannot open '{}'", name_));
@@ -25,7 +25,7 @@ class Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // Waits for bytes of a writer that is there; empty at the end.
+  // Waits for bytes if a writer is connected; empty at the end.
   std::string_view read() {
     while (true) {
       const ssize_t got = ::read(fd_, block_, sizeof block_);

@@ -1,4 +1,4 @@
-// Pipes: what a shell's <(...) hands a program, and standard input.
+// Pipes: a shell's <(...), and standard input.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,11 @@
 
 namespace weft::base {
 
-// Whether the path is of something that is read once and from its beginning to its end.
+// True if the path can be read only once, from beginning to end.
 bool is_pipe(const std::filesystem::path& path);
 
-// What it gives until its end: waits for a writer that is there, and is empty where there is none.
-// SystemError past `limit_bytes`.
+// Reads to the end: waits for a writer if one is connected; without a writer the result is empty.
+// Throws SystemError past `limit_bytes`.
 std::string read_pipe(const std::filesystem::path& path, std::size_t limit_bytes);
 
 }  // namespace weft::base

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kLookedAt = 64 << 10;
 
-// Bytes of a character by its first one; 0: no character begins so.
+// Length of a character by its first byte; 0: invalid first byte.
 std::size_t length_of(unsigned char first) {
   if (first == 0) return 0;
   if (first < 0x80) return 1;

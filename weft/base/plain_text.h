@@ -1,4 +1,4 @@
-// Whether a file is text.
+// Tests whether a file is text.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace weft::base {
 
-// Whether the bytes are UTF-8 without NUL. A last character that is cut off counts as whole.
+// True if the bytes are UTF-8 without NUL. A cut last character counts as whole.
 bool is_plain_text(std::string_view bytes);
 
-// Whether the first 64 KiB of a file are. SystemError where it cannot be read.
+// True if the first 64 KiB of a file are plain text. Throws SystemError if the file cannot be read.
 bool begins_as_plain_text(const std::filesystem::path& file);
 
 }  // namespace weft::base

@@ -90,7 +90,8 @@ void normals(std::uint64_t key, std::uint64_t first, std::span<float> out) {
 
 std::uint64_t permute(std::uint64_t key, std::uint64_t i, std::uint64_t size) {
   CHECK(size >= 1 && i < size, "permute: index {} of {}", i, size);
-  // A four-round Feistel network over the next even power of two, walked until it lands inside.
+  // Four-round Feistel network over the next even power of two, iterated until the result is below
+  // `size`.
   const int half = std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2);
   const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
   do {

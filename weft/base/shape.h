@@ -1,4 +1,4 @@
-// The shape of a tensor.
+// Shape of a tensor.
 #pragma once
 
 #include <array>

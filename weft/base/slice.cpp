@@ -13,8 +13,8 @@ std::int64_t total(const std::vector<Range>& ranges) {
   return sum;
 }
 
-// Walks a part dim by dim, and writes down what of it lies in the slice and in a range of the
-// global tensor.
+// Walks a part dim by dim, and records the runs inside both the slice and a range of the global
+// tensor.
 class Walker {
  public:
   Walker(const Slice& slice, const Range& wanted) : slice_(slice), wanted_(wanted) {
@@ -26,7 +26,7 @@ class Walker {
       inner_[at(dim)] = inner_[at(dim + 1)] * slice.global[dim + 1];
       part_inner_[at(dim)] = part_inner_[at(dim + 1)] * part[dim + 1];
     }
-    // From here on inwards the part has all there is.
+    // Inner dims from here on are complete in the part.
     whole_from_ = rank;
     while (whole_from_ > 0 &&
            total(slice.dims[at(whole_from_ - 1)]) == slice.global[whole_from_ - 1]) {
@@ -66,7 +66,7 @@ class Walker {
     }
   }
 
-  // The next `count` elements of the part.
+  // Adds the next `count` elements of the part.
   void add(std::int64_t global, std::int64_t count) {
     const std::int64_t to_local = position_ - global;
     const Range wanted{.begin = wanted_.begin + to_local, .count = wanted_.count};
@@ -86,8 +86,8 @@ class Walker {
 
   const Slice& slice_;
   const Range wanted_;
-  std::vector<std::int64_t> inner_;       // elements from one index of a dim to the next
-  std::vector<std::int64_t> part_inner_;  // the same of the part
+  std::vector<std::int64_t> inner_;       // elements between indices of a dim
+  std::vector<std::int64_t> part_inner_;  // elements between indices of a dim of the part
   int whole_from_ = 0;
   std::int64_t position_ = 0;  // in the part
   std::vector<Run> runs_;

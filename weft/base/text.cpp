@@ -10,7 +10,7 @@
 namespace weft::base {
 namespace {
 
-// Letters to add, drop, change, or swap with their neighbour.
+// Number of letters to add, drop, change, or swap with a neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// Starting threads: what the system refuses is an error of the system, and says what it was for.
+// Starts threads; a refusal by the system becomes an error that names the purpose.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weft::base {
 
-// SystemError: "cannot start <what>: <reason>: <how to mend it>".
+// Throws SystemError: "cannot start <what>: <reason>: <fix>".
 [[noreturn]] void throw_no_thread(std::string_view what, const std::system_error& refused);
 
-// A thread that runs `function`; `what` it is ("a compute thread") is for the error.
+// Starts a thread for `function`; `what` ("a compute thread") is for the error.
 template <typename Thread = std::thread, typename Function>
 Thread start_thread(std::string_view what, Function&& function) {
   try {

@@ -13,7 +13,7 @@ struct CodeRange {
   std::uint32_t first, last;
 };
 
-// C1 controls, and the characters of Unicode's categories Cf, Zl and Zp, by number.
+// Code points of C1 controls and of Unicode's categories Cf, Zl and Zp.
 constexpr std::array kFormat = std::to_array<CodeRange>({
     {0x80, 0x9f},       {0xad, 0xad},       {0x600, 0x605},     {0x61c, 0x61c},
     {0x6dd, 0x6dd},     {0x70f, 0x70f},     {0x890, 0x891},     {0x8e2, 0x8e2},
@@ -30,7 +30,7 @@ bool is_format(std::uint32_t code) {
 
 unsigned char byte_of(char c) { return static_cast<unsigned char>(c); }
 
-// Bytes of the character that begins with `lead`; 0: none does.
+// Length of a character by its first byte; 0: invalid first byte.
 std::size_t length_by(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead <= 0xdf) return 2;
@@ -41,7 +41,7 @@ std::size_t length_by(unsigned char lead) {
 
 struct Character {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  // 0: what stands there is no UTF-8
+  std::size_t bytes = 0;  // 0: no UTF-8
 };
 
 Character first_of(std::string_view text) {
@@ -105,7 +105,7 @@ std::string visible(std::string_view raw, Escapes escapes) {
 
 std::string_view shortened(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
-  // A character has at most four bytes; those after the first begin with the bits 10.
+  // A character has at most four bytes; all but the first begin with the bits 10.
   std::size_t end = bytes;
   while (end > 0 && bytes - end < 3 && (byte_of(text[end]) & 0xc0u) == 0x80u) --end;
   return text.substr(0, end);
