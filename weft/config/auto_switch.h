@@ -1,10 +1,10 @@
-// A switch that may be left to the run.
+// Switch that a run may decide itself.
 #pragma once
 
 namespace weft::config {
 
-// Whoever asks whether it is on gets what the run is judged and planned for. `automatic`: the run
-// measures both in its first steps and goes on with the faster one.
+// As a bool: the value that the run is judged and planned with. `automatic`: the run measures both
+// values in its first steps and keeps the faster one.
 struct AutoSwitch {
   constexpr AutoSwitch(bool is_on = false) : on(is_on) {}
   static constexpr AutoSwitch left_to_the_run() {

@@ -5,7 +5,7 @@
 namespace weft::config {
 namespace {
 
-// What stands between the brackets of a text that begins and ends with one.
+// Text between outer brackets; nullopt: no brackets.
 std::optional<std::string_view> inside_brackets(std::string_view written) {
   const std::string_view text = base::trim(written);
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;

@@ -1,4 +1,4 @@
-// One blend of dataset.blend_per_split as a text, `[0.3,a,0.7,b]`, and the words in it.
+// Text form of one blend of dataset.blend_per_split, `[0.3,a,0.7,b]`, and its words.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace weft::config {
 
-// A word without the quotes around it.
+// Removes the quotes around a word.
 std::string_view unquoted(std::string_view word);
 
-// Nothing where the text is no list. An empty one, and null, have no words.
+// Words of a list; nullopt: the text is no list. An empty list and null have no words.
 std::optional<std::vector<std::string>> blend_words(std::string_view written);
 
 std::string blend_text(const std::vector<std::string>& words);
 
-// `[[a,b],[c]]` as the texts of its lists; nothing where it is no list of lists.
+// Splits `[[a,b],[c]]` into the texts of its lists; nullopt: no list of lists.
 std::optional<std::vector<std::string>> lists_in(std::string_view written);
 
 }  // namespace weft::config

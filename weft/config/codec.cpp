@@ -35,7 +35,8 @@ std::optional<std::size_t> find_word(std::span<const std::string_view> words,
   return found;
 }
 
-// Texts are file names and words: no control characters, so that they print and dump as they are.
+// Texts are file names and words. Control characters are refused, so that texts print and dump
+// unchanged.
 std::optional<std::string> WordCodec<std::string>::parse(const std::string& word) {
   const bool control =
       std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });

@@ -1,4 +1,4 @@
-// How one type of config value is read from words, written as JSON and named to the user.
+// Codecs of config values, one per type: parsing, JSON, and the type's name for the user.
 #pragma once
 
 #include <cmath>
@@ -18,20 +18,20 @@
 
 namespace weft::config {
 
-// What the user wrote for a key, before its type is considered: null, one word, or a list.
+// User's text for a key before its type is known: null, one word, or a list.
 using Written = std::variant<std::monostate, std::string, std::vector<std::string>>;
 
-// Longer texts and lists are refused, so that nothing absurd travels on.
+// Upper limits; longer texts and lists are refused.
 inline constexpr std::size_t kLongestText = 4096;
 inline constexpr std::size_t kLongestList = 65536;
 
-// Where a word stands among some: as it is, or without regard to case where one alone fits.
+// Index of a word: exact, or ignoring case if exactly one matches.
 std::optional<std::size_t> find_word(std::span<const std::string_view> words,
                                      std::string_view word);
 
 enum class Shape { Scalar, Optional, List, OptionalList };
 
-// One word to one value: `parse` gives nullopt when the word is not of the type.
+// Codec of a single word; `parse` returns nullopt if the word is not of the type.
 template <typename T>
 struct WordCodec {
   static_assert(std::is_enum_v<T>, "config fields hold numbers, switches, texts or enums");
@@ -105,7 +105,7 @@ struct WordCodec<std::string> {
   static std::string example() { return "words"; }
 };
 
-// A whole field: one value, a value or null, or a list (for which one word is a list of one).
+// Codec of a whole field: a value, a value or null, or a list. One word is a list of one.
 template <typename T>
 struct FieldCodec {
   static constexpr Shape shape = Shape::Scalar;

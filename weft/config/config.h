@@ -1,4 +1,4 @@
-// WHAT RUN? The whole typed config. Each section's fields come from one list in fields/.
+// WHAT RUN? The whole typed config. A section's fields come from one list in fields/.
 #pragma once
 
 #include "weft/config/auto_switch.h"

@@ -1,4 +1,4 @@
-// A config written out whole: as YAML that loads back to the same config, and as JSON.
+// Writes a whole config: as YAML that loads back to an equal config, and as JSON.
 #pragma once
 
 #include <string>

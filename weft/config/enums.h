@@ -1,4 +1,4 @@
-// Every closed choice a config key can hold, each with the words the user types.
+// Enums of config keys, each with the words that the user types.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace weft::config {
 
-// The words of an enum, in enumerator order.
+// Words of an enum, in enumerator order.
 template <typename Enum>
 struct EnumWords;
 
@@ -238,7 +238,7 @@ struct EnumWords<ShardingStrategy> {
                                                          "optim_grads_params"};
 };
 
-// What a precision-aware optimizer may keep moments, gradients and master weights in.
+// Storage formats of a precision-aware optimizer: moments, gradients and master weights.
 enum class MomentDtype { Fp32, Fp16, Bf16, Fp8 };
 template <>
 struct EnumWords<MomentDtype> {
@@ -263,7 +263,7 @@ struct EnumWords<OptimizerKind> {
   static constexpr std::array<std::string_view, 4> words{"adam", "dist_muon", "muon", "sgd"};
 };
 
-// Megatron's kinds of tokenizers.
+// Megatron's tokenizer types.
 enum class TokenizerType {
   Null,
   HuggingFace,
@@ -381,12 +381,11 @@ struct EnumWords<CommBackend> {
                                                          "fake",
                                                          "loopback"};
 };
-// Whether every rank is a process of its own, started by a launcher.
+// True if every rank is a process of its own, started by a launcher.
 constexpr bool are_processes(CommBackend backend) {
   return backend == CommBackend::Mpi || backend == CommBackend::Nccl;
 }
-// Whether one rank runs alone and its peers are only taken to be there: what it computes is not
-// what a run computes.
+// True if one rank runs alone with imaginary peers: it computes other values than a real run.
 constexpr bool is_pretended(CommBackend backend) {
   return backend == CommBackend::Fake || backend == CommBackend::Loopback;
 }

@@ -9,7 +9,7 @@
 namespace weft::config {
 namespace {
 
-// What the type of a field does not decide.
+// Properties of a field besides its type.
 struct Description {
   const char* name;
   const char* meaning;
@@ -17,7 +17,7 @@ struct Description {
   Support support;
 };
 
-// A new field at the end of the table, as yet without a type.
+// Appends a field without a type to the table.
 Field& append(const char* section, const Description& description, std::vector<Field>& all) {
   Field& field = all.emplace_back();
   field.section = section;
@@ -43,7 +43,7 @@ class MemberAccess final : public FieldAccess {
   }
 
   bool set(Config& config, const Written& written) const override {
-    // Where Megatron Bridge has "unset" beside true and false, unset is the default.
+    // Megatron Bridge's "unset", beside true and false, is the default here.
     if constexpr (std::is_same_v<T, bool>) {
       if (std::holds_alternative<std::monostate>(written)) {
         config.*section_.*member_ = Section().*member_;
@@ -69,8 +69,7 @@ class SectionFields {
 
   using Type = Section;
 
-  // Never inlined: hundreds of copies in one function would take the compiler longer than all else
-  // here.
+  // Never inlined: hundreds of copies in one function would dominate compile time.
   template <typename T>
   [[gnu::noinline]] void add(T Section::*member, const Description& description) {
     Field& field = append(name_, description, all_);
@@ -86,7 +85,7 @@ class SectionFields {
   std::vector<Field>& all_;
 };
 
-// The words of the last column of the lists.
+// Functions for the last column of the lists.
 Support built() { return {}; }
 Support later(std::string_view part) { return {.kind = Support::Kind::Later, .text = part}; }
 Support with(std::string_view key) { return {.kind = Support::Kind::With, .text = key}; }
@@ -169,9 +168,9 @@ std::vector<Field> make_fields() {
   return all;
 }
 
-// The field that was likely meant; null: none is near. A name is compared with those of the section
-// that is written, and a word without a section with all, so that the section's letters do not
-// count; a slip in the section leaves whole keys to compare.
+// Field with the most similar name; nullptr: none is near. A name is compared within its section,
+// and a word without a section with all names, so that the section's letters do not count. If the
+// section is misspelled, whole keys are compared.
 const Field* nearest_field(std::string_view key) {
   const std::size_t dot = key.find('.');
   const bool bare = dot == std::string_view::npos;
@@ -188,11 +187,11 @@ const Field* nearest_field(std::string_view key) {
   }
   const auto best = base::nearest(bare || known ? name : key, candidates);
   if (best) return meant[std::ranges::find(candidates, *best) - candidates.begin()];
-  // The beginning of a name.
+  // Prefix of a name.
   for (std::size_t i = 0; i < candidates.size() && name.size() >= 4; ++i) {
     if (meant[i]->name.starts_with(name)) return meant[i];
   }
-  // The name may be one of another section.
+  // Name of another section's key.
   const auto all = fields();
   const auto elsewhere = std::ranges::find(all, name, &Field::name);
   return elsewhere == all.end() ? nullptr : &*elsewhere;
@@ -227,11 +226,11 @@ const Field* find_field(std::string_view key) {
 }
 
 std::string key_hint(std::string_view key) {
-  // Some recipes set this field, which exists nowhere.
+  // Some recipes set this field, which does not exist.
   if (key.ends_with("moe_a2a_overlap")) {
     return "the switch is comm_overlap.overlap_moe_expert_parallel_comm";
   }
-  // "optimizer.type": the kind of a section has the section's name.
+  // "optimizer.type": the field is named after its section.
   const std::string_view section = key.substr(0, key.find('.'));
   if (key.ends_with(".type") || key.ends_with(".name")) {
     const Field* kind = find_field(base::text("{}.{}", section, section));
@@ -259,7 +258,7 @@ std::string value_text(const Field& field, const Config& config) {
 Written written_from_text(const Field& field, std::string_view typed) {
   const std::string_view word = base::trim(typed);
   if (word == "null" && field.type != WordCodec<std::string>::one()) return std::monostate{};
-  // `[a,b]`, or `a,b` without brackets; `[0]*2+[1]` is no plain list.
+  // `[a,b]`, or `a,b` without brackets; `[0]*2+[1]` is not a plain list.
   const bool list = word.size() >= 2 && word.front() == '[' && word.find(']') == word.size() - 1;
   const bool commas = word.find(',') != std::string_view::npos &&
                       word.find_first_of("[]()") == std::string_view::npos;

@@ -1,4 +1,4 @@
-// The table of every config key, made from the same lists in fields/ that declare the structs.
+// Table of all config keys, made from the lists in fields/ that also declare the structs.
 #pragma once
 
 #include <memory>
@@ -15,27 +15,26 @@
 
 namespace weft::config {
 
-// What this build does with a key whose value is not the default.
+// Effect, in this build, of a key that is not at its default.
 struct Support {
   enum class Kind {
-    Built,  // it does what the key says
-    Later,  // `text` names the part that is missing: the run is refused
-    With,   // matters only where the key `text` is not at its default; else it is said to be idle
-    Idle,   // has no effect, for the reason `text`
-    IdleOnCpu,  // has none on CPU ranks
+    Built,      // works as documented
+    Later,      // `text` names a missing part: the run is refused
+    With,       // has an effect only if the key `text` is not at its default, else reported as idle
+    Idle,       // no effect, for the reason `text`
+    IdleOnCpu,  // no effect on CPU ranks
   };
   Kind kind = Kind::Built;
   std::string_view text;
 };
 
-// The value of a field in a config: virtual functions, which take the compiler half the time of as
-// many std::functions.
+// Access to a field's value in a config. Virtual functions compile twice as fast as std::functions.
 class FieldAccess {
  public:
   virtual ~FieldAccess() = default;
   virtual base::Json get(const Config& config) const = 0;
   virtual void copy(const Config& from, Config& to) const = 0;
-  // False, and the config unchanged, when what is written is not of the field's type.
+  // False, and the config unchanged, if the written value is not of the field's type.
   virtual bool set(Config& config, const Written& written) const = 0;
 };
 
@@ -44,8 +43,8 @@ struct Field {
   std::string name;     // "hidden_size"
   std::string key;      // "model.hidden_size"
   std::string type;     // "integer", "one of fp32, bf16"
-  std::string initial;  // the default, as it is written in YAML
-  std::string example;  // a value to show when the user's is not of the type
+  std::string initial;  // default value, as in YAML
+  std::string example;  // value shown when the user's value has another type
   std::string meaning;
   std::string unit;
   Shape shape = Shape::Scalar;
@@ -57,26 +56,26 @@ struct Field {
   bool set(Config& config, const Written& written) const { return access->set(config, written); }
 };
 
-// Every field, in the order of the sections of Config and of the lists.
+// All fields, in the order of Config's sections and their lists.
 std::span<const Field> fields();
 
-// The section names, in order.
+// Section names, in order.
 std::vector<std::string> section_names();
 
-// The field of a key, or null.
+// Field of a key; nullptr: unknown key.
 const Field* find_field(std::string_view key);
 
-// "did you mean 'model.hidden_size'?" for an unknown key, or where keys are listed.
+// Hint for an unknown key: "did you mean 'model.hidden_size'?", or where keys are listed.
 std::string key_hint(std::string_view key);
 
 bool is_default(const Field& field, const Config& config);
 
-// The value of a field as YAML (and JSON) writes it.
+// Value of a field as YAML and JSON write it.
 std::string value_text(const Field& field, const Config& config);
 
-// `[1,0,1]`, `null` or a plain word as the user typed it for this field.
+// Parses a typed value of this field: `[1,0,1]`, `null` or a plain word.
 Written written_from_text(const Field& field, std::string_view typed);
 
-using base::shown;  // a user's text in an error message
+using base::shown;  // user's text in an error message
 
 }  // namespace weft::config

@@ -1,4 +1,4 @@
-// What was found about a config and is said to the user: by a rule, or while words were read.
+// Finding: message to the user about a config, from a rule or from reading words.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 namespace weft::config {
 
 struct Finding {
-  std::string id;   // of the rule that speaks
+  std::string id;   // of the rule
   std::string key;  // may be empty
-  base::Json from;  // of the key; null where nothing was set
+  base::Json from;  // old and new value of the key; null: not changed
   base::Json to;
   std::string message;
-  std::string fix;  // empty where nothing is to be done
+  std::string fix;  // empty: no action needed
 };
 
-// "C14: message: fix", as the command line prints a finding.
+// "C14: message: fix", the form that the command line prints.
 std::string to_text(const Finding& finding);
 
 }  // namespace weft::config

@@ -8,7 +8,7 @@
 namespace weft::config {
 namespace {
 
-// A bar would end the table's cell.
+// Escapes bars, which would end the table cell.
 std::string cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

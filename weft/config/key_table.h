@@ -1,4 +1,4 @@
-// The table of keys as people read it: on a terminal, and as docs/config.md.
+// Reference of all keys: for a terminal, and as docs/config.md.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weft::config {
 
-// The keys in whose name `part` is.
+// Keys with `part` in their name.
 std::string text_reference(std::string_view part = {});
 std::string markdown_reference();
 

@@ -1,5 +1,5 @@
-// The steps of warm-up and decay of the learning rate, which a config may also give in sequences or
-// as a share. A sequence is 1 / train.global_batch_size of a step, so that neither need be whole.
+// Warm-up and decay of the learning rate in steps. A config may also give them in sequences or as a
+// fraction. A sequence is 1 / train.global_batch_size of a step, so results may be fractional.
 #pragma once
 
 #include "weft/config/config.h"
@@ -8,10 +8,10 @@ namespace weft::config {
 
 double warmup_steps(const Config& config);
 
-// From the first step of the run to the one at which optimizer.min_lr is reached.
+// Steps from the first one to the one that reaches optimizer.min_lr.
 double decay_steps(const Config& config);
 
-// The last part of a WSD schedule; 0: none is given.
+// Decay part of a WSD schedule; 0: none given.
 double wsd_steps(const Config& config);
 
 }  // namespace weft::config

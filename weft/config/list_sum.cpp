@@ -23,7 +23,7 @@ class SumReader {
   }
 
  private:
-  // Deeper brackets are refused.
+  // Maximum nesting.
   static constexpr int kDeepest = 16;
 
   void skip() {
@@ -49,7 +49,7 @@ class SumReader {
     return all;
   }
 
-  // One list, times whole numbers before and behind it.
+  // One list, with integer factors before and behind it.
   std::optional<List> product() {
     std::optional<List> list;
     unsigned long long times = 1;

@@ -1,4 +1,4 @@
-// Sums and repeats of lists, as Megatron-LM's --moe-layer-freq writes them: ([0]*1+[1]*47).
+// Sums and repeats of lists, in the form of Megatron-LM's --moe-layer-freq: ([0]*1+[1]*47).
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace weft::config {
 
-// The items of `[a,b]*n+[c]`, with brackets around the whole or without. Nothing where the text is
-// no such sum, one plain list included, or has more than kLongestList items.
+// Items of `[a,b]*n+[c]`, with or without outer brackets. nullopt: no such sum, a plain list, or
+// more than kLongestList items.
 std::optional<std::vector<std::string>> expand_list_sum(std::string_view written);
 
 }  // namespace weft::config

@@ -8,11 +8,11 @@ namespace weft::config {
 bool ModelConfig::is_moe_layer(std::int64_t layer) const {
   if (experts() == 0) return false;
   if (moe_layer_freq.size() == 1) {
-    // One number is a period, except 0, which only a model of one layer may list.
+    // A single number is a period; 0 is legal only for a model of one layer.
     const std::int64_t period = moe_layer_freq.front();
     return period > 0 && layer % period == 0;
   }
-  // A list that is shorter than the layers is refused by a rule, and rules ask before that.
+  // A rule refuses lists that are too short, but other rules call this first.
   return layer < std::ssize(moe_layer_freq) && moe_layer_freq[static_cast<std::size_t>(layer)] == 1;
 }
 
@@ -55,7 +55,7 @@ std::int64_t ModelConfig::expert_capacity(std::int64_t tokens) const {
 std::int64_t ModelConfig::row_budget(std::int64_t tokens) const {
   const ExpertGrid grid = expert_grid();
   const auto mean = static_cast<double>(tokens * grid.per_token);
-  // More cannot come: every token of every rank, as often as it may choose here.
+  // Upper bound: every token of every rank, with all choices that fit here.
   const std::int64_t most = grid.ranks * tokens * std::min(moe_router_topk, grid.local());
   return std::min(most, static_cast<std::int64_t>(mean * moe_expert_rank_capacity_factor.value()));
 }

@@ -10,7 +10,7 @@
 namespace weft::config {
 namespace {
 
-// Fields of the model that Megatron overwrites from comm_overlap at every start.
+// Model fields that Megatron overwrites from comm_overlap at every start.
 constexpr std::array<std::string_view, 9> kOtherNames{"overlap_p2p_comm",
                                                       "batch_p2p_comm",
                                                       "tp_comm_overlap",
@@ -83,8 +83,8 @@ std::optional<Finding> other_name_finding(std::string_view key, NameStanding sta
 
 namespace {
 
-// Megatron's window is what lies before and behind a token, `127,0` or `(127, 0)`, -1 for all of
-// it; Weft counts the token too.
+// Megatron's window counts tokens before and behind a token, `127,0` or `(127, 0)`; -1: all. Weft
+// counts the token too.
 Written meant_window(const Written& value) {
   std::vector<std::string> ends;
   if (const auto* list = std::get_if<std::vector<std::string>>(&value)) ends = *list;

@@ -15,10 +15,10 @@ constexpr double kRanks = grid::kMaxWorld;
 constexpr double kWidest = 1 << 24;
 constexpr double kMostSteps = 1e9;
 constexpr double kMostSamples = 1e15;
-constexpr double kMostPositions = 2147483648.0;  // as a Hugging Face folder may say
-constexpr double kMostGigabytes = 1e6;           // a second
-constexpr double kMostMicroseconds = 1e7;        // of delay
-// The largest whole number below 2^63 that a double holds.
+constexpr double kMostPositions = 2147483648.0;  // limit of Hugging Face configs
+constexpr double kMostGigabytes = 1e6;           // per second
+constexpr double kMostMicroseconds = 1e7;        // delay
+// Largest integer below 2^63 that a double represents.
 constexpr double kLargestSeed = 9223372036854774784.0;
 
 constexpr std::array kRanges{
@@ -193,7 +193,7 @@ std::string words(const Range& range) {
   UNREACHABLE("ends {}", static_cast<int>(range.ends));
 }
 
-// The first number of a field's value that its range does not hold.
+// First number of a field's value that is out of range.
 std::optional<base::Json> first_outside(const Range& range, const base::Json& value) {
   if (value.is_number()) {
     return inside(range, value.get<double>()) ? std::nullopt : std::optional(value);

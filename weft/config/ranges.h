@@ -1,4 +1,4 @@
-// The numbers a key may hold at all, whatever the other keys say.
+// Range of each numeric key, independent of other keys.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace weft::config {
 
-// The ends that belong to the range: [low, high], (low, high] or [low, high).
+// Ends that belong to the range: [low, high], (low, high] or [low, high).
 enum class Ends { Both, High, Low };
 
 struct Range {
@@ -20,7 +20,7 @@ struct Range {
   Ends ends = Ends::Both;
 };
 
-// One range for every key that holds numbers.
+// One range per numeric key.
 std::span<const Range> ranges();
 
 struct OutOfRange {
@@ -29,7 +29,7 @@ struct OutOfRange {
   std::string fix;
 };
 
-// Every number that is outside its range or not finite. Null optionals are inside.
+// All numbers that are out of range or not finite. Null optionals are in range.
 std::vector<OutOfRange> numbers_out_of_range(const Config& config);
 
 }  // namespace weft::config

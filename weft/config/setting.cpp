@@ -19,7 +19,8 @@ std::string text_of(const Written& written) {
   return config::shown(text("[{}]", fmt::join(words, ",")));
 }
 
-// The example an error shows: the default, or another value of the type where that says little.
+// Example for an error: the default, or another value of the type if the default is not
+// instructive.
 std::string example(const Field& field) {
   if (field.initial == "true" || field.initial == "false") {
     return text("{0}=true or {0}=false", field.key);
@@ -28,7 +29,7 @@ std::string example(const Field& field) {
   return text("{}={}", field.key, telling ? field.initial : field.example);
 }
 
-// Digits that no 64-bit integer holds.
+// True for digits that exceed a 64-bit integer.
 bool is_huge_integer(const Field& field, const Written& written) {
   const auto* word = std::get_if<std::string>(&written);
   if (word == nullptr || !field.type.starts_with(WordCodec<std::int64_t>::one())) return false;

@@ -13,22 +13,22 @@
 
 namespace weft::config {
 
-// `where` opens the error text: "tiny.yaml:7".
+// `where` begins the error text: "tiny.yaml:7".
 struct Setting {
   std::string key;
   Written value;
   std::string where;
-  NameStanding standing = NameStanding::Sets;  // where `key` is another name
+  NameStanding standing = NameStanding::Sets;  // used if `key` is an alias
 };
 
-// Puts the settings of one file in an order in which a key's own name wins over its other name, and
-// marks those that lose.
+// Orders the settings of one file so that a key's own name overrides its alias, and marks the
+// overruled ones.
 void order_names(std::vector<Setting>& settings);
 
-// The findings of rule C4 on these settings.
+// Findings of rule C4 for these settings.
 std::vector<Finding> other_name_findings(const std::vector<Setting>& settings);
 
-// Sets one key; a complaint is added when there is no such key or the value has another type.
+// Sets one key; adds a complaint if the key is unknown or the value has another type.
 void apply(const Setting& setting, Config& config, std::vector<std::string>& complaints);
 
 // "model.num_layers = 'x' is not an integer; write for example model.num_layers=2".

@@ -1,4 +1,4 @@
-// YaRN's magnitude: what attention is multiplied with where positions are stretched by `factor`.
+// YaRN's magnitude: factor on attention when positions are stretched by `factor`.
 #pragma once
 
 #include <cmath>
