@@ -1,4 +1,4 @@
-// Token ids from files of integers: .npy arrays and raw binary.
+// Token ids from integer files: .npy arrays and raw binary.
 #pragma once
 
 #include "weft/base/file.h"
@@ -8,12 +8,12 @@
 
 namespace weft::data {
 
-// The array of a .npy file. ConfigError where it is none of token ids.
+// Array of a .npy file. Throws ConfigError if it does not hold token ids.
 NpyArray npy_array(const base::InputFile& file);
-// One row that is the whole file. ConfigError where it is no whole number of integers.
+// Raw file as one row. Throws ConfigError if it is not a whole number of integers.
 NpyArray raw_array(const base::InputFile& file, IntegerType type);
 
-// Every row is a document. `file` is one that npy_array or raw_array gave `array` of.
+// Adds every row as a document. `array` comes from npy_array or raw_array of this file.
 void read_array(const base::InputFile& file, const NpyArray& array, TokenSink& sink);
 
 }  // namespace weft::data

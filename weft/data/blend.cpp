@@ -10,7 +10,7 @@ namespace {
 
 using base::text;
 
-// The numbers among the words that would be weights; none where one of them is no number.
+// Numbers at the positions of weights; nullopt: one of them is no number.
 std::optional<std::vector<double>> written_weights(std::span<const std::string> words) {
   if (words.size() % 2 == 1) return std::nullopt;
   std::vector<double> weights;
@@ -79,7 +79,7 @@ BlendOrder::BlendOrder(std::vector<double> weights) : weights_(std::move(weights
 std::size_t BlendOrder::next_part(State& state) const {
   const double sample = std::max(static_cast<double>(state.at), 1.0);
   std::size_t best = 0;
-  // Rounded before the difference: a processor that does both at once would break ties otherwise.
+  // Rounded before the subtraction: a fused multiply-subtract would break ties differently.
   const auto lacks = [&](std::size_t part) {
     const volatile double due = weights_[part] * sample;
     return due - state.taken[part];

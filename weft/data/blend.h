@@ -1,7 +1,7 @@
-// Several data sets as one: dataset.blend. Which of them a sample comes from is Megatron's rule:
-// each sample goes to the data set that is furthest behind its weight. For sample i (counted from
-// 0) that is the one with the largest weight * max(i, 1) - taken, the first of several; `taken` is
-// the number of samples it has given before, and its next sample is that number.
+// Blend: several data sets as one (dataset.blend). As in Megatron, each sample comes from the data
+// set furthest behind its weight. Sample i (from 0) comes from the one with the largest weight *
+// max(i, 1) - taken, the first of several. `taken` counts the samples that it gave before, and is
+// the number of its next sample.
 #pragma once
 
 #include <array>
@@ -17,26 +17,25 @@
 
 namespace weft::data {
 
-// Data sets of a blend; samples, of all of them together. What is needed for any position is
-// computed from the first sample on: a second or so for every hundred million.
+// Limits: data sets per blend, and samples of all together. A position is computed from the first
+// sample on: about a second per hundred million samples.
 inline constexpr std::size_t kMostBlended = 512;
 inline constexpr std::uint64_t kMostBlendedSamples = std::uint64_t{1} << 34;
 
 struct Blend {
   std::vector<std::string> paths;
-  std::vector<double> weights;  // of each path, above 0; none: by the number of their samples
+  std::vector<double> weights;  // per path, above 0; empty: by number of samples
 };
 
-// Megatron's list: weights and paths in turn, [0.3,a,0.7,b], or paths alone. A list of odd length,
-// and one whose first, third, ... words are no numbers, has no weights. Paths of weight 0 are left
-// out. ConfigError where a weight is negative or not finite, all are 0, or there are too many.
+// Parses Megatron's list: weights and paths in turn, [0.3,a,0.7,b], or paths alone. A list has no
+// weights if its length is odd or a weight is no number. Paths of weight 0 are dropped. Throws
+// ConfigError if a weight is negative or not finite, all are 0, or there are too many.
 Blend parse_blend(std::span<const std::string> words);
 
-// Who gives which sample. Any thread may ask for any sample; those near the last ones asked for
-// cost least.
+// Source of each sample. Thread-safe random access; samples near the latest ones are cheapest.
 class BlendOrder {
  public:
-  // Above 0; they need not add up to 1.
+  // Weights are above 0; their sum may differ from 1.
   explicit BlendOrder(std::vector<double> weights);
 
   struct Place {
@@ -44,14 +43,14 @@ class BlendOrder {
     std::uint64_t sample = 0;  // of the part
     bool operator==(const Place&) const = default;
   };
-  // ConfigError from kMostBlendedSamples on.
+  // Throws ConfigError from kMostBlendedSamples on.
   Place place(std::uint64_t sample) const;
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
   static constexpr std::size_t kWindows = 4, kMostMarks = 1024;
 
-  // Samples that each part has given before sample `at`. Doubles are exact for these numbers.
+  // Samples that each part gave before sample `at`; doubles are exact for these numbers.
   struct State {
     std::uint64_t at = 0;
     std::vector<double> taken;
@@ -68,21 +67,21 @@ class BlendOrder {
 
   std::vector<double> weights_;
   mutable std::mutex mutex_;
-  // States at the multiples of interval_; where there are many every other one goes.
+  // States at multiples of interval_; when there are too many, every second one is dropped.
   mutable std::vector<State> marks_;
   mutable std::uint64_t interval_ = kWindow, clock_ = 0;
-  mutable State last_;  // behind the window that was made last
+  mutable State last_;  // end of the window made last
   mutable std::array<Window, kWindows> windows_;
 };
 
 class BlendedDataset : public Dataset {
  public:
-  // Of each part its data set. ConfigError where one has no sample for training.
+  // One data set per part. Throws ConfigError if a part has no training sample.
   BlendedDataset(Blend blend, std::vector<std::unique_ptr<Dataset>> parts);
 
   std::uint64_t samples(Split split) const override;
   std::optional<std::uint64_t> tokens() const override;
-  // ConfigError where a part has no sample of the split.
+  // Throws ConfigError if a part has no sample of the split.
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:
@@ -90,7 +89,8 @@ class BlendedDataset : public Dataset {
 
   Blend blend_;
   std::vector<std::unique_ptr<Dataset>> parts_;
-  std::array<std::unique_ptr<BlendOrder>, kSplits> orders_;  // none where a part has no sample
+  // nullptr: a part has no sample of the split
+  std::array<std::unique_ptr<BlendOrder>, kSplits> orders_;
 };
 
 }  // namespace weft::data

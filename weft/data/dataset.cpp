@@ -41,11 +41,11 @@ void check_bytes(std::int64_t vocab_size) {
            vocab_size));
 }
 
-// What a data set and those it is blended with have in common.
+// Options shared by a data set and those it is blended with.
 struct Common {
   std::int64_t seq_length, vocab_size;
   std::uint64_t seed;
-  std::uint64_t parts;  // they share the bytes that are held and judged
+  std::uint64_t parts;  // data sets that share the limits on bytes held and checked
 };
 
 std::unique_ptr<Dataset> open_one(const config::DatasetConfig& config, const Common& common) {
@@ -97,7 +97,7 @@ std::unique_ptr<Dataset> open_blend(const config::DatasetConfig& config, Common 
   return std::make_unique<BlendedDataset>(std::move(blend), std::move(parts));
 }
 
-// Of each split what it reads.
+// Opens a data set per split.
 std::unique_ptr<Dataset> open_splits(const config::DatasetConfig& config, Common common) {
   if (config.kind == config::DataKind::Mock || !config.path.empty() || !config.blend.empty() ||
       !config.split.empty()) {
@@ -123,7 +123,7 @@ std::unique_ptr<Dataset> open_splits(const config::DatasetConfig& config, Common
     if (blends[i].empty()) continue;
     one.blend = blends[i];
     Common own = common;
-    // As other data to evaluate on: in one order for good, so that runs with other seeds compare.
+    // Evaluation data has a fixed order, so that runs with other seeds compare.
     if (static_cast<Split>(i) != Split::Train) own.seed = 0;
     parts[i] = open_blend(one, own);
   }

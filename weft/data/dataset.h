@@ -1,6 +1,5 @@
-// WHAT IS READ? Sources of token samples. What a sample holds depends on (seed, split, index) and
-// the data, never on the layout or on who asks first, so that every layout trains on the same
-// tokens.
+// WHAT IS READ? Sources of token samples. A sample depends on (seed, split, index) and the data,
+// never on the layout or the order of requests. Every layout therefore trains on the same tokens.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@
 
 namespace weft::data {
 
-// Eval is what Megatron calls validation. Test comes from dataset.split and dataset.blend_per_split
-// alone.
+// Eval is Megatron's validation split. Test exists only with dataset.split or
+// dataset.blend_per_split.
 enum class Split { Train, Eval, Test };
 inline constexpr int kSplits = 3;
 
@@ -25,34 +24,32 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // Distinct samples of a split: one epoch. Zero where nothing is held out for it.
+  // Distinct samples of a split: one epoch. 0: empty split.
   virtual std::uint64_t samples(Split split) const = 0;
 
-  // Tokens of the source, all splits together; none where it never ends.
+  // Tokens of the source over all splits; nullopt: endless.
   virtual std::optional<std::uint64_t> tokens() const = 0;
 
-  // Fills `tokens` (seq_length + 1 of them: inputs and, one further, labels) with global sample
-  // `sample` = step * global_batch_size + place in the batch. Training goes through its samples
-  // epoch by epoch, each in another order; the others are read in file order, again and again.
-  // ConfigError where the split has no sample.
+  // Fills `tokens` (seq_length + 1: inputs and labels, shifted by one) with global sample `sample`
+  // = step * global_batch_size + place in the batch. Training shuffles each epoch anew; other
+  // splits are read in file order, repeatedly. Throws ConfigError if the split is empty.
   virtual void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const = 0;
 
-  // What there is to say of the source in some words; empty: nothing.
+  // Short remark on the source; empty: none.
   virtual std::string remark() const { return ""; }
 };
 
-// dataset.path, or dataset.blend's several, split by dataset.split or dataset.eval_fraction; or the
-// data sets that dataset.blend_per_split gives each split.
-// ConfigError where training, or a share held out by eval_fraction, gets no sample, where a blend
-// or a split cannot be made of what is written, and where the data do not fit the vocabulary;
-// SystemError where they cannot be read.
+// Opens dataset.path, or the blend of dataset.blend, split by dataset.split or
+// dataset.eval_fraction; or the data sets of dataset.blend_per_split. Throws ConfigError if
+// training, or a split that eval_fraction asks for, is empty. Throws it too for an invalid blend or
+// split, and for data outside the vocabulary. Throws SystemError if data cannot be read.
 std::unique_ptr<Dataset> open_dataset(const config::DatasetConfig& config,
                                       std::int64_t seq_length,
                                       std::int64_t vocab_size,
                                       std::uint64_t seed);
 
-// Whether the config gives the test split something to read. ConfigError where dataset.split or
-// dataset.blend_per_split cannot be made of what is written.
+// True if the config gives the test split data. Throws ConfigError for an invalid dataset.split or
+// dataset.blend_per_split.
 bool has_test_split(const config::DatasetConfig& config);
 
 }  // namespace weft::data

@@ -14,7 +14,7 @@ using base::text;
 
 constexpr std::uint64_t kStretchBytes = std::uint64_t{1} << 20;
 
-// People complete the name of one of the two files.
+// Catches shell completion to one of the two files.
 void refuse_ending(const std::string& path) {
   std::error_code error;
   for (const std::string_view ending : {".bin", ".idx"}) {
@@ -27,7 +27,7 @@ void refuse_ending(const std::string& path) {
   }
 }
 
-// Sequences lie back to back, so that consecutive ones are a range of tokens.
+// Sequences are contiguous, so consecutive ones are a range of tokens.
 SampleOrder order_of(const IndexedFiles& files,
                      const config::DatasetConfig& config,
                      std::int64_t seq_length,
@@ -50,7 +50,7 @@ SampleOrder order_of(const IndexedFiles& files,
   return SampleOrder(name, index.tokens(), splits, seq_length, seed);
 }
 
-// Whether no id of the type can lie outside the vocabulary.
+// True if no id of the type can exceed the vocabulary.
 bool always_fits(TokenType type, std::int64_t vocab_size) {
   switch (type) {
     case TokenType::U8:

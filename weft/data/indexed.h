@@ -1,6 +1,5 @@
-// Megatron's indexed dataset. Samples are cut from the tokens in file order,
-// documents one after the other with nothing between them, and the samples are shuffled, not the
-// documents: a simpler order than Megatron's, the same tokens.
+// Megatron's indexed dataset. Samples are cut from the tokens in file order, documents back to
+// back. Samples are shuffled, not documents: a simpler order than Megatron's over the same tokens.
 #pragma once
 
 #include "weft/data/indexed_files.h"
@@ -10,12 +9,11 @@ namespace weft::data {
 
 class IndexedDataset : public Dataset {
  public:
-  // Reads `config.path` + ".idx" and ".bin". Token ids are judged here, so that a wrong vocabulary
-  // is found before the first step and not hours after it: all of them in a file of up to
-  // `judged_bytes`, of a larger one so many in stretches from its whole length. ConfigError names
-  // the first that lies outside.
+  // Reads `config.path` + ".idx" and ".bin". Token ids are checked here, so that a wrong vocabulary
+  // is found before the first step. Files up to `judged_bytes` are checked completely, larger ones
+  // in stretches spread over their length. Throws ConfigError naming the first id out of range.
   static constexpr std::uint64_t kJudgedBytes = std::uint64_t{1}
-                                                << 30;  // a second or two of a disk
+                                                << 30;  // a second or two of disk time
 
   IndexedDataset(const config::DatasetConfig& config,
                  std::int64_t seq_length,
@@ -27,12 +25,12 @@ class IndexedDataset : public Dataset {
 
   std::uint64_t samples(Split split) const override { return order_.samples(split); }
   std::optional<std::uint64_t> tokens() const override { return order_.tokens(); }
-  // ConfigError where a token lies outside the vocabulary, with its file, place and value;
-  // SystemError where the file has become shorter.
+  // Throws ConfigError, with file, place and value, for a token outside the vocabulary. Throws
+  // SystemError if the file became shorter.
   void read(Split split, std::uint64_t sample, std::span<std::int32_t> tokens) const override;
 
  private:
-  // Tokens [first, first + tokens.size()).
+  // Reads tokens [first, first + tokens.size()).
   void read_tokens(std::uint64_t first, std::span<std::int32_t> tokens) const;
   void judge_ids(std::uint64_t most_bytes) const;
 

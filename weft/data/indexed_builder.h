@@ -1,5 +1,5 @@
-// The .idx file of Megatron's indexed dataset, made while its tokens are counted (indexed_index.h
-// has the format).
+// Builder of the .idx file of Megatron's indexed dataset, as its tokens are counted
+// (indexed_index.h has the format).
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace weft::data {
 
-// Megatron's choice: u16 for a vocabulary of less than 65500, else i32, also where it is unknown.
+// Megatron's choice: u16 for a vocabulary below 65500, else i32; i32 if unknown.
 TokenType token_type_for(std::optional<std::int64_t> vocab_size);
 
-// Documents in the order of their tokens. Holds four bytes a sequence. A document is one sequence;
-// only one too long for the format's lengths is cut into several.
+// Documents in token order. Takes four bytes of memory per sequence. A document is one sequence,
+// unless it is too long for the format's lengths.
 class IndexBuilder {
  public:
   static constexpr std::uint64_t kLongest = std::numeric_limits<std::int32_t>::max();
@@ -24,9 +24,9 @@ class IndexBuilder {
   explicit IndexBuilder(TokenType type, std::uint64_t longest_sequence = kLongest)
       : type_(type), longest_(longest_sequence) {}
 
-  // To the document at the end, which is open.
+  // Adds tokens to the open document.
   void add_tokens(std::uint64_t count);
-  // Ends the open document and opens the next; one without tokens leaves no trace.
+  // Ends the open document and opens the next; empty documents are dropped.
   void end_document();
 
   bool open_is_empty() const { return open_tokens_ == 0 && open_sequences_ == 0; }
@@ -35,7 +35,7 @@ class IndexBuilder {
   std::uint64_t tokens() const { return tokens_; }
   TokenType type() const { return type_; }
 
-  // The whole file; the last document must have ended.
+  // Writes the whole file; the last document must have ended.
   void write(const base::Append& append) const;
 
  private:
@@ -44,7 +44,7 @@ class IndexBuilder {
   TokenType type_;
   std::uint64_t longest_;
   std::vector<std::int32_t> lengths_;
-  std::vector<std::uint64_t> continued_;  // sequences that do not begin a document
+  std::vector<std::uint64_t> continued_;  // sequences that continue a document
   std::uint64_t tokens_ = 0, open_tokens_ = 0, open_sequences_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace weft::data {
 namespace {
 
-// A file of text in place of the path of two files: the two ways to train on it.
+// Text file in place of the prefix: the error names the two ways to train on it.
 const std::string& require_prefix(const std::string& prefix) {
   std::error_code ignored;
   const bool has_index = std::filesystem::exists(prefix + ".idx", ignored);

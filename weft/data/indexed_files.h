@@ -1,4 +1,4 @@
-// The two files of an indexed dataset, opened and checked against each other.
+// Both files of an indexed dataset, opened and checked against each other.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace weft::data {
 
 class IndexedFiles {
  public:
-  // Reads `prefix` + ".idx" and opens `prefix` + ".bin". MissingInput where one is not there,
-  // ConfigError where they do not fit.
+  // Reads `prefix` + ".idx" and opens `prefix` + ".bin". Throws MissingInput if one is missing,
+  // ConfigError if they do not match.
   explicit IndexedFiles(const std::string& prefix);
   IndexedFiles(const IndexedFiles&) = delete;
   IndexedFiles& operator=(const IndexedFiles&) = delete;
@@ -21,7 +21,7 @@ class IndexedFiles {
   const base::InputFile& bin() const { return bin_; }
   std::uint64_t idx_bytes() const { return idx_.size(); }
 
-  // Fills `ids` with those from token `first` on.
+  // Fills `ids` from token `first` on.
   void read(std::uint64_t first, std::span<std::int64_t> ids) const;
 
  private:

@@ -51,7 +51,7 @@ void check_header(std::span<const std::byte> bytes, const std::string& name) {
   if (version != kIndexVersion) reject(name, text("its version is {}; 1 is read", version));
 }
 
-// Counts first bounded one by one by the file's size, so that the sums below cannot overflow.
+// Bounds each count by the file's size first, so that the sums below cannot overflow.
 void check_size(std::uint64_t size,
                 std::uint64_t sequences,
                 std::uint64_t boundaries,

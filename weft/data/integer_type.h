@@ -1,4 +1,4 @@
-// Integers as they lie in files, little-endian: how wide, and whether signed.
+// Integer types of files, little-endian: width and sign.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ std::size_t bytes_of(IntegerType type);
 // "u16"
 std::string_view word(IntegerType type);
 std::optional<IntegerType> integer_type_of(std::string_view word);
-// "u8, i8, ...": every word.
+// "u8, i8, ...": all words.
 std::string integer_type_words();
 
-// Fills `out` from `bytes`, which hold as many. An u64 above the largest std::int64_t becomes that.
+// Widens `bytes` to `out`. A u64 above the largest std::int64_t becomes that.
 void widen(IntegerType type, std::span<const std::byte> bytes, std::span<std::int64_t> out);
 
 }  // namespace weft::data

@@ -21,7 +21,7 @@ class LineReader {
  public:
   LineReader(const base::InputFile& file, std::size_t longest) : file_(file), longest_(longest) {}
 
-  // The next line, valid until the next call.
+  // Next line, valid until the next call.
   std::optional<std::string_view> next() {
     for (std::size_t looked = begin_;;) {
       const std::size_t end = held_.find('\n', looked);
@@ -67,11 +67,11 @@ class LineReader {
   const base::InputFile& file_;
   std::size_t longest_;
   std::string held_;
-  std::size_t begin_ = 0;  // of what is not given yet
+  std::size_t begin_ = 0;  // start of the unread part
   std::uint64_t read_ = 0, number_ = 0;
 };
 
-// Takes the ids out of one line while it is parsed; everything else of an object is passed over.
+// SAX handler: takes the ids out of one line; other values of an object are skipped.
 class LineTokens : public nlohmann::json_sax<nlohmann::json> {
  public:
   LineTokens(std::string where, const std::string& key, TokenSink& sink)
@@ -133,7 +133,7 @@ class LineTokens : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position,
                    const std::string& /*token*/,
                    const nlohmann::json::exception& error) override {
-    // The library counts its own lines, and this is one of many.
+    // The library counts its own lines, but this is one of many.
     std::string reason = base::reason_of(error);
     if (const std::size_t colon = reason.find(": "); colon != std::string::npos) {
       reason = reason.substr(colon + 2);
@@ -151,7 +151,7 @@ class LineTokens : public nlohmann::json_sax<nlohmann::json> {
     if (ids_.size() == kMostHeldIds) flush();
     return true;
   }
-  // A value that is no id: wrong where ids are wanted.
+  // Value other than an integer: an error where ids are expected.
   bool other(const std::string& what) {
     if (!is_ids()) return true;
     if (collecting_ > 0) fail(text("token {} is {}; ids are integers", given_ + ids_.size(), what));
@@ -170,14 +170,14 @@ class LineTokens : public nlohmann::json_sax<nlohmann::json> {
   std::string where_;
   const std::string& key_;
   TokenSink& sink_;
-  int depth_ = 0, collecting_ = 0;  // the depth of the list of ids, 0 outside
+  int depth_ = 0, collecting_ = 0;  // collecting_: depth of the list of ids; 0: outside
   bool wanted_ = false, found_ = false;
   std::vector<std::string> others_;
   std::vector<std::int64_t> ids_;
-  std::uint64_t given_ = 0;  // ids of the line that the sink has
+  std::uint64_t given_ = 0;  // ids of the line already in the sink
 };
 
-// The parser would take it for the end of its input, and leave out what follows.
+// The parser would take a zero byte for the end of its input and drop the rest.
 void refuse_zero_byte(std::string_view line, const std::string& where) {
   const std::size_t zero = line.find('\0');
   if (zero == std::string_view::npos) return;

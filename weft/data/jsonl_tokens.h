@@ -1,5 +1,5 @@
-// Token ids from JSON lines: a document a line, as a list of integers or as an object that has one
-// under a key.
+// Token ids from JSON lines. A line is a document: a list of integers, or an object with such a
+// list under a key.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weft::data {
 
-// Lines may be this long; one of them is held at a time.
+// Longest line; one line is in memory at a time.
 inline constexpr std::size_t kLongestLine = std::size_t{256} << 20;
 
-// Blank lines are passed over. ConfigError names the file, the line and the place in it.
+// Skips blank lines. Throws ConfigError with the file, the line and the place in it.
 void read_jsonl(const base::InputFile& file,
                 const std::string& key,
                 TokenSink& sink,

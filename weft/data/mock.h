@@ -1,6 +1,6 @@
-// Mock tokens: a noisy arithmetic walk. A sample draws a start and a stride and adds the stride
-// again and again, modulo the vocabulary; one token in ten is drawn at random instead. Easy to
-// learn, never finished: there is no epoch.
+// Mock tokens: a noisy arithmetic walk. A sample draws a start and a stride, and adds the stride
+// repeatedly, modulo the vocabulary; one token in ten is random. Easy to learn and endless: it has
+// no epochs.
 #pragma once
 
 #include "weft/data/dataset.h"

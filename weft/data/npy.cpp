@@ -26,7 +26,7 @@ struct Header {
   std::optional<std::vector<std::uint64_t>> shape;
 };
 
-// {'descr': '<i4', 'fortran_order': False, 'shape': (3, 4), } as Python writes it.
+// Parses {'descr': '<i4', 'fortran_order': False, 'shape': (3, 4), } as Python writes it.
 class HeaderParser {
  public:
   HeaderParser(std::string_view header, const std::string& name) : rest_(header), name_(name) {}
@@ -125,7 +125,7 @@ struct Span {
   std::uint64_t begin, size;
 };
 
-// Where the header text lies.
+// Position of the header text.
 Span find_header(std::span<const std::byte> head, const std::string& name) {
   if (head.size() < 10 || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
     reject_array(name,

@@ -1,6 +1,6 @@
-// Which stretch of a token stream a global sample index names. A split is a stretch of the stream;
-// of T tokens it holds N = (T - 1) / seq_length samples; sample i is its tokens
-// [i * seq_length, (i + 1) * seq_length], the last of which is the first of the next.
+// Maps a global sample index to its stretch of a token stream. A split is a stretch of T tokens and
+// holds N = (T - 1) / seq_length samples. Sample i is tokens [i * seq_length, (i + 1) *
+// seq_length]; the last one is the first of the next sample.
 #pragma once
 
 #include <array>
@@ -17,15 +17,16 @@ struct TokenRange {
 
 class SampleOrder {
  public:
-  // The last eval_fraction of the samples are held out, and there is no test. `name` is the source,
-  // for errors. ConfigError where training or, with a fraction above 0, evaluation gets no sample.
+  // Holds out the last eval_fraction of the samples; no test split. `name`: source, for errors.
+  // Throws ConfigError if training is empty, or if evaluation is empty although the fraction is
+  // above 0.
   SampleOrder(const std::string& name,
               std::uint64_t tokens,
               std::int64_t seq_length,
               double eval_fraction,
               std::uint64_t seed);
 
-  // Of each split its tokens, out of `tokens`. ConfigError where training gets no sample.
+  // Explicit token ranges per split, within `tokens`. Throws ConfigError if training is empty.
   SampleOrder(const std::string& name,
               std::uint64_t tokens,
               const std::array<TokenRange, kSplits>& splits,
@@ -36,14 +37,14 @@ class SampleOrder {
 
   std::uint64_t tokens() const { return tokens_; }
 
-  // First token of global sample `sample`. ConfigError where the split has no sample.
+  // First token of global sample `sample`. Throws ConfigError if the split is empty.
   std::uint64_t first_token(Split split, std::uint64_t sample) const;
 
   std::uint64_t seq_length() const { return seq_length_; }
 
  private:
   struct Part {
-    std::uint64_t first = 0, samples = 0;  // its first token
+    std::uint64_t first = 0, samples = 0;  // first: token index
   };
   const Part& part(Split split) const { return parts_[static_cast<std::size_t>(split)]; }
 

@@ -1,4 +1,4 @@
-// Data sets of training, validation and test apart: dataset.blend_per_split.
+// Separate data sets for training, validation and test: dataset.blend_per_split.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace weft::data {
 
-// The words of each split's blend (blend.h); none where it has no data. ConfigError where there are
-// not three lists, or training has none.
+// Words of each split's blend (blend.h); empty: no data. Throws ConfigError unless there are three
+// lists and training has data.
 std::array<std::vector<std::string>, kSplits> parse_blend_per_split(
     std::span<const std::string> written);
 
 class SplitDatasets : public Dataset {
  public:
-  // Of each split a data set whose samples are all in its split Train; none: it has no sample.
+  // One data set per split, whose samples are all in its Split::Train; nullptr: empty split.
   explicit SplitDatasets(std::array<std::unique_ptr<Dataset>, kSplits> parts);
 
   std::uint64_t samples(Split split) const override;

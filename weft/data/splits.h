@@ -1,5 +1,5 @@
-// Megatron's split of a data set in three, "969,30,1": consecutive stretches of its sequences for
-// training, validation and test, in these proportions.
+// Megatron's data split, "969,30,1": consecutive stretches of the sequences for training,
+// validation and test, in these proportions.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace weft::data {
 
-using SplitShares = std::array<double, 3>;  // they add up to 1
+using SplitShares = std::array<double, 3>;  // sum: 1
 
-// One to three numbers with commas between them; those left out are 0. ConfigError where one is
+// Parses one to three numbers separated by commas; missing ones are 0. Throws ConfigError if one is
 // negative or no number, or all are 0.
 SplitShares parse_split(const std::string& text);
 
@@ -19,8 +19,8 @@ struct SequenceRange {
   bool operator==(const SequenceRange&) const = default;
 };
 
-// The sequences of each share: sums of shares times the number of sequences, rounded to the
-// nearest, halves to the even one.
+// Sequences of each share: cumulated shares times the number of sequences, rounded to nearest, ties
+// to even.
 std::array<SequenceRange, 3> split_ranges(const SplitShares& shares, std::uint64_t sequences);
 
 }  // namespace weft::data

@@ -27,7 +27,7 @@ bool wanted(const fs::path& path, const std::vector<std::string>& extensions) {
   throw base::SystemError(text("cannot list '{}': {}", path.string(), error.message()));
 }
 
-// "812 files (400 .cpp, 300 .h, 100 .md and 12 more)", the most frequent endings first.
+// "812 files (400 .cpp, 300 .h, 100 .md and 12 more)", most frequent extensions first.
 std::string files_text(const std::vector<fs::path>& files) {
   constexpr std::size_t kShown = 3;
   std::map<std::string, std::int64_t> counts;
@@ -48,7 +48,7 @@ std::string files_text(const std::vector<fs::path>& files) {
   return text("{} ({})", base::counted(std::ssize(files), "file"), shown);
 }
 
-// Takes those out that are not UTF-8. How many.
+// Removes the files that are not UTF-8; returns their number.
 std::int64_t leave_out_binaries(std::vector<fs::path>& files) {
   return static_cast<std::int64_t>(
       std::erase_if(files, [](const fs::path& file) { return !base::begins_as_plain_text(file); }));

@@ -29,7 +29,7 @@ IntegerType raw_type(const ImportRequest& request) {
                                integer_type_words()));
 }
 
-// Judges what can be judged of a file before any is read; gives its tokens where they are known.
+// Checks a file before any is read; returns its tokens; 0: unknown.
 std::uint64_t known_tokens(const base::InputFile& file, const ImportRequest& request) {
   switch (format_of(file.name(), request)) {
     case InputFormat::Jsonl:
@@ -115,7 +115,7 @@ void write_bin(const ImportRequest& request, IndexBuilder& index, Imported& impo
   });
 }
 
-// A .bin alone is of no use, and stands in the way of the next try.
+// Removes the .bin on failure: alone it is useless and would block the next attempt.
 void write_idx(const std::string& prefix, const IndexBuilder& index, Imported& imported) {
   try {
     base::write_whole(prefix + ".idx", [&](const base::Append& append) {

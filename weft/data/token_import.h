@@ -1,4 +1,4 @@
-// Token ids from foreign files into Megatron's indexed dataset.
+// Imports token ids from other formats into Megatron's indexed dataset.
 #pragma once
 
 #include <filesystem>
@@ -15,9 +15,9 @@ namespace weft::data {
 enum class InputFormat { Jsonl, Npy, Raw };
 
 struct ImportRequest {
-  std::vector<std::filesystem::path> files;  // one after the other
+  std::vector<std::filesystem::path> files;  // concatenated
   std::string prefix;                        // of the two files to write
-  std::optional<InputFormat> format = {};    // none: by the ending of each file
+  std::optional<InputFormat> format = {};    // nullopt: by each file's extension
   std::optional<IntegerType> raw_type = {};
   std::string key = "tokens";
   TokenSink::Rules rules = {};
@@ -31,12 +31,11 @@ struct Imported {
   std::uint64_t bin_bytes = 0, idx_bytes = 0;
 };
 
-// Bytes of all files, for a share of progress. MissingInput where one is not there.
+// Bytes of all files, for progress. Throws MissingInput if a file is missing.
 std::uint64_t input_bytes(const std::vector<std::filesystem::path>& files);
 
-// Writes both files, or none of them: also where it is stopped (nothing is given then). Files that
-// are there already are not replaced. Memory does not grow with the input, but for four bytes a
-// document and the longest line of JSON.
+// Writes both files or neither, also when stopped (nullopt). Existing files are not replaced.
+// Memory does not grow with the input, except by four bytes per document and the longest JSON line.
 std::optional<Imported> import_tokens(const ImportRequest& request);
 
 }  // namespace weft::data

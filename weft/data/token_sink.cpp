@@ -11,7 +11,7 @@ namespace {
 using base::text;
 
 constexpr std::size_t kHeldBytes = std::size_t{1} << 20;
-// A vocabulary has at most std::int32_t's largest.
+// A vocabulary fits std::int32_t.
 constexpr std::int64_t kMostIds = std::numeric_limits<std::int32_t>::max();
 
 std::string shown(std::int64_t id) {
@@ -42,7 +42,8 @@ void TokenSink::judge(std::span<const std::int64_t> ids, const Place& place) {
 void TokenSink::store(std::span<const std::int64_t> ids) {
   const std::size_t width = token_bytes(index_.type());
   for (const std::int64_t id : ids) {
-    bytes_.append(reinterpret_cast<const char*>(&id), width);  // the low bytes come first
+    // little-endian: the low bytes come first
+    bytes_.append(reinterpret_cast<const char*>(&id), width);
   }
   index_.add_tokens(ids.size());
   if (bytes_.size() >= kHeldBytes) flush();

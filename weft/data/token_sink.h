@@ -1,4 +1,4 @@
-// Where the readers of foreign files put token ids: checked, stored, cut into documents.
+// Sink of the importing readers: checks token ids, stores them, and cuts documents.
 #pragma once
 
 #include <functional>
@@ -11,32 +11,32 @@
 
 namespace weft::data {
 
-// Thrown by TokenSink::reached() where the user has had enough.
+// Thrown by TokenSink::reached() when the user stops the import.
 struct Stopped {};
 
 class TokenSink {
  public:
   struct Rules {
     std::optional<std::int64_t> vocab_size = {};
-    std::optional<std::int64_t> append_eod = {};   // put behind every document
+    std::optional<std::int64_t> append_eod = {};   // appended to every document
     std::optional<std::int64_t> split_after = {};  // ends a document
-    // Gets the bytes read of the input; gives whether to go on.
+    // Called with the input bytes read so far; returns whether to go on.
     enum class Next { GoOn, Stop };
     std::function<Next(std::uint64_t bytes)> progress = {};
   };
-  // Names the place of the i-th id of a span: "'a.npy', row 3, token 7".
+  // Place of the i-th id of a span: "'a.npy', row 3, token 7".
   using Place = std::function<std::string(std::size_t)>;
 
   TokenSink(const Rules& rules, IndexBuilder& index, const base::Append& bin)
       : rules_(rules), index_(index), bin_(bin) {}
 
-  // To the open document. ConfigError with its place for an id outside the vocabulary.
+  // Adds to the open document. Throws ConfigError with the place of an id outside the vocabulary.
   void add(std::span<const std::int64_t> ids, const Place& place);
   void end_document();
-  // Bytes of the file that is being read; a file that is read whole is told of by end_file.
+  // Progress in bytes of the current file; end_file reports a file that was read completely.
   void reached(std::uint64_t bytes_of_file) const;
   void end_file(std::uint64_t bytes_of_file);
-  // Puts what is held into the .bin; call it last.
+  // Writes buffered ids to the .bin; call it last.
   void flush();
 
   std::uint64_t empty_documents() const { return empty_; }  // left out
@@ -50,7 +50,7 @@ class TokenSink {
   IndexBuilder& index_;
   const base::Append& bin_;
   std::string bytes_;
-  std::uint64_t added_ = 0;  // to the document that the reader has open
+  std::uint64_t added_ = 0;  // ids in the reader's open document
   std::uint64_t empty_ = 0, whole_files_ = 0;
   std::int64_t largest_ = -1;
 };
