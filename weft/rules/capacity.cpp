@@ -1,4 +1,4 @@
-// Rows an expert or a rank has room for.
+// Row capacity of an expert and of a rank.
 #include <algorithm>
 
 #include "weft/derive/dispatch.h"
@@ -53,7 +53,7 @@ void judge_rank_capacity(Judge& judge) {
 void judge_budget(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.moe_expert_rank_capacity_factor || model.experts() == 0) return;
-  if (!model.tokens_travel()) return;  // no effect, as W20 says
+  if (!model.tokens_travel()) return;  // no effect; W20 reports it
   if (!judge.sound_section("model.") || !judge.sound_section("train.")) return;
   if (!judge.sound({"comm_overlap.moe_token_slices"})) return;
   const std::int64_t tokens =

@@ -12,7 +12,7 @@ namespace {
 
 using base::text;
 
-// Whether some layer of the model has the part.
+// True if some layer of the model has the part.
 bool has_part(const ModelConfig& model, CudaGraphScope scope) {
   switch (scope) {
     case CudaGraphScope::Moe:

@@ -1,7 +1,8 @@
-// WHAT IS CAPTURED? The one answer that every rule about CUDA graphs uses.
+// WHAT IS CAPTURED? The single answer for every rule about CUDA graphs.
 //
-// Transformer Engine captures the parts of a layer that model.cuda_graph_modules names; where it
-// names none, the whole layer is one graph. A whole iteration has its own word for who captures.
+// Transformer Engine captures the parts of a layer listed in model.cuda_graph_modules; an empty
+// list captures the whole layer as one graph. A whole iteration is a separate value of
+// model.cuda_graph_impl.
 #pragma once
 
 #include <string>
@@ -10,25 +11,25 @@
 
 namespace weft::rules {
 
-// Whether model.cuda_graph_modules or its old name, model.cuda_graph_scope, has this scope, whoever
-// captures. Megatron judges delayed weight gradients by the names, also with
+// True if model.cuda_graph_modules or its old name, model.cuda_graph_scope, lists this scope, with
+// any implementation. Megatron judges delayed weight gradients by the lists, even with
 // model.cuda_graph_impl=none.
 bool names_scope(const config::ModelConfig& model, config::CudaGraphScope scope);
 
-// Transformer Engine without scopes captures a layer as one graph.
+// True if Transformer Engine captures a layer as one graph: no scopes are listed.
 bool captures_whole_layer(const config::ModelConfig& model);
 
-// Whether a graph over layers holds this part: by its name, or with the whole layer. Parts that the
-// layers of the model do not have are in no whole layer.
+// True if a graph contains this part, by name or with the whole layer. A part that no layer of the
+// model has is never contained.
 bool captures(const config::ModelConfig& model, config::CudaGraphScope scope);
 
-// Whether a graph holds the attention: by its name, with its layer or with its iteration.
+// True if a graph contains the attention: by name, with its layer or with its iteration.
 bool captures_attention(const config::ModelConfig& model);
 
-// How messages name the graph that holds the part: "moe", or "the whole layer
+// Name, for messages, of the graph that contains the part: "moe", or "the whole layer
 // (model.cuda_graph_modules = [])".
 std::string captured_text(const config::ModelConfig& model, config::CudaGraphScope scope);
-// How a user keeps the part out of the graphs.
+// Instruction for keeping the part out of the graphs.
 std::string leave_out_text(const config::ModelConfig& model, config::CudaGraphScope scope);
 
 }  // namespace weft::rules

@@ -1,4 +1,4 @@
-// What a model chooses: modules to recompute and to offload, and who dispatches.
+// Queries on a model's choices: recomputed and offloaded modules, dispatcher.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,21 @@
 
 namespace weft::rules {
 
-// Expert-parallel overlap: the key that most conflicts are about.
+// Switch of expert-parallel overlap, the subject of most conflicts.
 inline constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 inline bool overlaps(const Judge& judge) {
   return judge.overlap().overlap_moe_expert_parallel_comm;
 }
 
-// Whether selective recomputation runs the module again in the backward.
+// True if selective recomputation recomputes the module.
 bool recomputes(const config::ModelConfig& model, config::RecomputeModule module);
-// Whether fine-grained offload keeps the module's input in host memory.
+// True if fine-grained offload moves the module's input to host memory.
 bool offloads(const config::ModelConfig& model, config::OffloadModule module);
-// Whether every expert takes its capacity of rows, so that shapes never change.
+// True if every expert takes exactly its capacity of rows, so that shapes never change.
 bool drops_and_pads(const config::ModelConfig& model);
-// Whether no layer has a dense feed-forward; not where the layers are wrong.
+// True if every layer is a MoE layer; false if the layers are invalid.
 bool every_layer_is_moe(const Judge& judge);
-// Whether matrix products run in fp8 or fp4.
+// True if GEMMs run in fp8 or fp4.
 bool is_quantized(const config::ModelConfig& model);
 
 template <typename T>
@@ -33,7 +33,7 @@ bool contains(const std::vector<T>& list, const T& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// "[attn,moe_router]", as a user types a list.
+// "[attn,moe_router]", the form that a user types.
 template <typename Enum>
 std::string typed_list(const std::vector<Enum>& list) {
   std::vector<std::string_view> words;

@@ -1,4 +1,4 @@
-// Sequences: shared between context-parallel ranks, and as long as the data's.
+// Sequences: split across context-parallel ranks, and as long as the data's.
 #include <algorithm>
 
 #include "weft/rules/chosen.h"
@@ -48,7 +48,7 @@ void judge_hierarchy(Judge& judge) {
   const std::int64_t cp = model.context_parallel_size;
   std::int64_t product = sizes.empty() ? 0 : 1;
   for (const std::int64_t size : sizes) {
-    if (product <= cp) product *= size;  // beyond cp it is wrong already, and might overflow
+    if (product <= cp) product *= size;  // beyond cp it is wrong already, and could overflow
   }
   if (product == cp) return;
   judge.report(
@@ -60,7 +60,7 @@ void judge_hierarchy(Judge& judge) {
       text("give sizes whose product is {}", cp));
 }
 
-// Ranks that exchange heads, in some layer.
+// Number of ranks that exchange heads in some layer.
 std::int64_t head_ranks(const ModelConfig& model) {
   if (contains(model.cp_comm_type, CpComm::AllToAll)) return model.context_parallel_size;
   const auto& sizes = model.hierarchical_context_parallel_sizes;
@@ -73,7 +73,7 @@ void judge_exchanged_heads(Judge& judge) {
   const std::int64_t ranks = head_ranks(model), tp = model.tensor_model_parallel_size;
   const bool latent = model.multi_latent_attention;
   const std::int64_t groups = latent ? model.num_attention_heads : model.query_groups();
-  // Where tp is more than the key and value heads, a rank has one.
+  // If tp exceeds the number of key/value heads, each rank has one.
   const std::int64_t own = std::max<std::int64_t>(1, groups / tp);
   if (own % ranks == 0) return;
   judge.report("model.cp_comm_type",

@@ -1,7 +1,7 @@
-// Gradients and parameters between data-parallel ranks: in which buckets, under what.
+// Gradients and parameters between data-parallel ranks: buckets and overlap.
 //
-// comm_overlap.* is the user's word where it is not null; ddp.* and optimizer.* hold what runs. The
-// rules of this file fill both, so that they always agree.
+// Non-null comm_overlap.* keys are the user's wish; ddp.* and optimizer.* hold the effective
+// values. The rules of this file set both, so that they always agree.
 #include "weft/derive/pipeline.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -17,13 +17,13 @@ constexpr std::int64_t kBucket = 128 * 1024 * 1024;  // parameters
 
 const char* word_of(bool on) { return on ? "true" : "false"; }
 
-// The distributed optimizer is what makes comm_overlap.* decide for data-parallel ranks (C32).
+// comm_overlap.* governs data-parallel ranks only with the distributed optimizer (C32).
 std::optional<std::int64_t> sharding_ranks(const Judge& judge) {
   if (!judge.config().ddp.use_distributed_optimizer) return std::nullopt;
   return judge.dp();
 }
 
-// What the user says in comm_overlap.*, else `automatic`, goes to the keys that hold what runs.
+// Sets the effective keys to the user's comm_overlap.* value, or to `automatic` if that is null.
 void decide(Judge& judge,
             const std::string& key,
             std::optional<bool> said,
@@ -60,7 +60,7 @@ bool is_virtual_pipeline(const ModelConfig& model) {
   return model.pipeline_model_parallel_size > 1 && derive::virtual_stages(model) > 1;
 }
 
-// Gathers that travel under the forward, in a virtual pipeline.
+// True for parameter gathers under the forward of a virtual pipeline.
 bool wants_alignment(const Judge& judge) {
   return is_virtual_pipeline(judge.model()) && judge.config().ddp.overlap_param_gather;
 }
@@ -161,7 +161,7 @@ void judge_waiting_buckets(Judge& judge) {
                  delayed));
 }
 
-// What was asked for and finds nobody, or nothing, to exchange.
+// Reports requested exchanges that have no peers or no data.
 void judge_idle_exchange(Judge& judge) {
   const DdpConfig& ddp = judge.config().ddp;
   const auto idle = [&](bool asked, const char* key, const char* why) {
@@ -184,7 +184,7 @@ void judge_idle_exchange(Judge& judge) {
        "comm_overlap.delay_wgrad_compute = false delays nothing");
 }
 
-// Last: where dp = 1 the gather is off on both sides by then.
+// Runs last: if dp = 1, both keys are off by then.
 void judge_gather_keys(Judge& judge) {
   const bool ddp = judge.config().ddp.overlap_param_gather;
   const bool optimizer = judge.config().optimizer.overlap_param_gather;

@@ -1,4 +1,4 @@
-// Sequences as the data gives them: padded and packed; and the loss over them.
+// Sequences of the data, padded and packed, and the loss over them.
 #include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"

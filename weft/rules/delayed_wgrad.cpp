@@ -10,20 +10,20 @@ namespace {
 
 using base::text;
 
-// By its name whoever captures, or with the whole layer.
+// True if the scope is listed, with any implementation, or is captured with the whole layer.
 bool holds(const ModelConfig& model, CudaGraphScope scope) {
   return names_scope(model, scope) || captures(model, scope);
 }
 
 bool holds_attention(const ModelConfig& model) { return holds(model, CudaGraphScope::Attn); }
 
-// The shared expert runs beside the router unless it overlaps with the dispatch.
+// The shared expert runs beside the router, unless it overlaps with the dispatch.
 bool holds_shared_expert(const ModelConfig& model) {
   return holds(model, CudaGraphScope::MoeRouter) && model.moe_shared_expert_intermediate_size &&
          !model.moe_shared_expert_overlap;
 }
 
-// "CUDA graphs over attn", or what only the names say.
+// "CUDA graphs over attn", or the listed names only.
 std::string graphs_text(const ModelConfig& model) {
   const CudaGraphScope scope =
       holds_attention(model) ? CudaGraphScope::Attn : CudaGraphScope::MoeRouter;
@@ -37,7 +37,7 @@ std::string graphs_text(const ModelConfig& model) {
               beside);
 }
 
-// How to keep what holds delayed weight gradients out of the graphs.
+// Instruction for keeping the delayed weight gradients' modules out of the graphs.
 std::string weights_left_out_text(const ModelConfig& model) {
   if (!holds_attention(model)) return leave_out_text(model, CudaGraphScope::MoeRouter);
   const char* beside = holds_shared_expert(model) ? ", and moe_router" : "";

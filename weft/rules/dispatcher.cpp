@@ -1,5 +1,4 @@
-// Who moves tokens to their experts, and on which GPUs. What a backend goes with is in
-// flex_backend.cpp.
+// Dispatchers, and the GPUs that they run on. flex_backend.cpp has their backends.
 #include "weft/derive/gpu.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
@@ -23,7 +22,7 @@ void judge_no_backend(Judge& judge) {
             "the flex dispatcher needs a backend, and model.moe_flex_dispatcher_backend = null");
 }
 
-// Only where the dispatcher is flex (F7); else the backend is not looked at.
+// Applies only to the flex dispatcher (F7); other dispatchers ignore the backend.
 void judge_gpu(Judge& judge) {
   const auto backend = judge.model().moe_flex_dispatcher_backend;
   const HardwareConfig& hardware = judge.config().hardware;
@@ -66,7 +65,7 @@ void judge_backend_unused(Judge& judge) {
   if (backend && *backend != FlexBackend::NcclEp) {
     idle("model.moe_flex_dispatcher_backend", word(*backend));
   }
-  // On CPU ranks W22 says it, whatever the dispatcher.
+  // On CPU ranks, W22 reports it for any dispatcher.
   if (const auto sms = model.moe_flex_dispatcher_num_sms; sms && judge.on_gpu()) {
     idle("model.moe_flex_dispatcher_num_sms", text("{}", *sms));
   }

@@ -1,4 +1,4 @@
-// Experts and shared experts: their number and width.
+// Number and width of experts and shared experts.
 #include "weft/derive/derived.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"

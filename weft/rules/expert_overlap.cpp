@@ -1,4 +1,5 @@
-// The forward of one micro-batch beside the backward of another: what it needs.
+// Requirements of expert-parallel overlap: the forward of one micro-batch beside the backward of
+// another.
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -16,7 +17,7 @@ bool in_fp32(const ModelConfig& model) {
 
 bool has_experts(const Judge& judge) { return judge.model().experts() > 1; }
 
-// Without experts there is nothing to spread, and C15 says so.
+// Without experts, C15 reports it.
 void judge_ranks(Judge& judge) {
   const std::int64_t ep = judge.model().expert_model_parallel_size;
   if (!overlaps(judge) || ep > 1 || !has_experts(judge)) return;
@@ -53,7 +54,7 @@ void judge_dispatcher(Judge& judge) {
                "use alltoall or flex");
 }
 
-// Shared experts run under rows that travel, where there are both.
+// True if shared experts run while rows are in flight.
 bool overlaps_shared_experts(const ModelConfig& model) {
   return model.moe_shared_expert_overlap && model.moe_shared_expert_intermediate_size &&
          model.tokens_travel();
@@ -119,7 +120,7 @@ void judge_early_release(Judge& judge) {
                text("set {}=true, or leave it out", kOverlap));
 }
 
-// Overrides under which the overlap is legal, on CPU ranks; two micro-batches a step.
+// Overrides that make the overlap legal on CPU ranks; two micro-batches per step.
 #define WEFT_OVERLAPPED                                         \
   "model.num_moe_experts=4 model.expert_model_parallel_size=2 " \
   "train.global_batch_size=4 "                                  \

@@ -15,7 +15,7 @@ namespace {
 
 using base::text;
 
-// 1 kB/s. Slower ones are typing errors that would look like a run that hangs.
+// 1 kB/s. Slower links are typing errors that would look like a hang.
 constexpr double kSlowest = 1e-6;
 
 bool between_machines(const FabricConfig& fabric) {
@@ -90,8 +90,7 @@ std::string ranks_text(const std::vector<int>& group) {
   return text("[{}]", fmt::join(group, " "));
 }
 
-// Nothing where the group has as many ranks in each machine and is in as many machines as the
-// first.
+// Difference between two groups in machines, or in ranks per machine; nullopt: none.
 std::optional<std::string> unlike(const std::vector<int>& first,
                                   const std::vector<int>& group,
                                   std::int64_t per_machine) {
@@ -133,7 +132,7 @@ void judge_hybrid_machines(Judge& judge) {
     return;
   }
   const grid::Layout layout = derive::layout_of(config);
-  if (!grid::layout_complaints(layout).empty()) return;  // V1's
+  if (!grid::layout_complaints(layout).empty()) return;  // V1 reports it
   const std::int64_t per_machine = *config.runtime.ranks_per_node;
   const auto groups = grid::Grid(layout).groups(grid::GroupKind::TpEp);
   for (const std::vector<int>& group : groups) {

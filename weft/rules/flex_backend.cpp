@@ -1,4 +1,4 @@
-// What the backends of the flex dispatcher go with.
+// Requirements of the flex dispatcher's backends.
 #include "weft/derive/derived.h"
 #include "weft/derive/gpu.h"
 #include "weft/rules/chosen.h"
@@ -58,7 +58,7 @@ const char* mxfp8_key(const ModelConfig& model) {
                                                           : "model.moe_combine_bwd_dtype";
 }
 
-// What carries the rows instead of ncclep.
+// Names the carrier of the rows in place of ncclep.
 std::string carrier_text(const ModelConfig& model) {
   if (model.moe_token_dispatcher_type != Dispatcher::Flex) {
     return text("model.moe_token_dispatcher_type = {}", word(model.moe_token_dispatcher_type));

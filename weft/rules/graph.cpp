@@ -1,4 +1,4 @@
-// Who captures CUDA graphs, and what a graph does not go with. Its scopes are in graph_scope.cpp.
+// CUDA graph implementations and their conflicts. graph_scope.cpp has the scopes.
 #include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
@@ -25,7 +25,7 @@ void judge_no_graphs(Judge& judge) {
                  typed_list(judge.model().cuda_graph_modules)));
 }
 
-// A whole iteration has its own word for who captures; as a scope it is the alias.
+// The scope full_iteration is an alias of model.cuda_graph_impl=full_iteration.
 void judge_iteration_alias(Judge& judge) {
   const ModelConfig& model = judge.model();
   const bool alias = model.cuda_graph_impl == CudaGraphImpl::Local || is_full_iteration(model);

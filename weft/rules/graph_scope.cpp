@@ -1,4 +1,4 @@
-// The parts of a layer that CUDA graphs capture, and what may happen inside them.
+// Parts of a layer that CUDA graphs capture, and operations allowed inside them.
 #include "weft/rules/captured.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"

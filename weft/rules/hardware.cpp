@@ -1,4 +1,4 @@
-// What is known of the GPU a run is judged for.
+// Known facts about the target GPU.
 #include <algorithm>
 
 #include "weft/derive/gpu.h"
@@ -29,7 +29,7 @@ void judge_facts(Judge& judge) {
   }
 }
 
-// GPUs of a rack that share one NVLink domain across machines.
+// True for GPUs with one NVLink domain across the machines of a rack.
 bool shares_a_rack(const HardwareConfig& hardware) {
   constexpr const char* kNames[] = {"NVIDIA GB200", "NVIDIA GB300", "NVIDIA VR200", "NVIDIA R100"};
   const std::string name = derive::gpu_facts(hardware).name;

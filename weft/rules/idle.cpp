@@ -1,4 +1,4 @@
-// Keys that are set and do nothing: nothing the user writes is ignored in silence.
+// Keys without effect: each one that the user sets is reported.
 #include "weft/config/field.h"
 #include "weft/derive/pipeline.h"
 #include "weft/rules/judge.h"
@@ -125,7 +125,7 @@ void judge_idle(Judge& judge) {
        "model.moe_router_force_biased decides how tokens are routed");
   idle(judge,
        model.moe_expert_rank_capacity_factor && !model.tokens_travel() &&
-           dispatches_by(model, FlexBackend::HybridEp),  // others are refused
+           dispatches_by(model, FlexBackend::HybridEp),  // the other backends are refused
        "model.moe_expert_rank_capacity_factor",
        "model.expert_model_parallel_size = 1: one rank has all rows, whatever they are");
   idle(judge,
@@ -148,7 +148,7 @@ void judge_idle(Judge& judge) {
        "model.num_moe_experts is null, so every layer is dense");
 }
 
-// A key whose governing key is at its default.
+// Reports a key whose governing key is at its default.
 void judge_governed(Judge& judge) {
   for (const Field& field : fields()) {
     if (field.support.kind != Support::Kind::With || is_default(field, judge.config())) continue;

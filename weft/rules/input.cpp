@@ -1,4 +1,4 @@
-// What is judged before any other rule: whether the words can be read, and each number alone.
+// First rules: whether the words can be read, and each number alone.
 #include "weft/rules/topics.h"
 
 namespace weft::rules {

@@ -14,7 +14,7 @@ namespace weft::rules {
 using namespace config;
 namespace {
 
-// Whether a message has the key as a word of its own: model.fp8 is not in "model.fp8_recipe".
+// True if a message contains the key as a whole word: model.fp8 is not in "model.fp8_recipe".
 bool names_key(std::string_view message, std::string_view key) {
   const auto goes_on = [&](std::size_t at) {
     if (at >= message.size()) return false;

@@ -1,4 +1,4 @@
-// A config that the rules allow and this build runs. The engine takes no other.
+// Config that the rules allow and this build runs. The engine accepts no other.
 #pragma once
 
 #include <utility>
@@ -9,13 +9,13 @@ namespace weft::rules {
 
 struct Verdict;
 
-// Only judge() makes one, and nobody changes one: who wants another run changes a plain config and
-// has it judged again. It is read like the config that it holds.
+// Only judge() makes one, and it is immutable: to change a run, change a plain config and judge it
+// again. Reads like a Config.
 class JudgedConfig {
  public:
   const config::Config* operator->() const { return &config_; }
   operator const config::Config&() const& { return config_; }
-  operator const config::Config&() && = delete;  // it would not outlive the expression
+  operator const config::Config&() && = delete;  // the reference would outlive the temporary
 
  private:
   friend Verdict judge(const config::Config& config);

@@ -1,4 +1,4 @@
-// How ranks are divided, and the batch between them.
+// Division of the ranks, and of the batch between them.
 #include "weft/grid/layout.h"
 
 #include "weft/derive/derived.h"
@@ -57,11 +57,11 @@ void judge_experts_without_model(Judge& judge) {
                "set it to 1, or set model.num_moe_experts");
 }
 
-// V1, TC-8 and the expert view are the layout's own complaints.
+// V1, TC-8 and the expert view report the layout's own complaints.
 void judge_layout(Judge& judge) {
   if (!sizes_are_sound(judge)) return;
   std::vector<std::string> complaints = grid::layout_complaints(derive::layout_of(judge.config()));
-  // Without experts the second grid is the first again.
+  // Without experts, both views give the same complaint.
   if (judge.model().experts() == 0 && complaints.size() > 1) complaints.resize(1);
   for (const std::string& complaint : complaints) {
     const std::size_t colon = complaint.rfind(": ");
@@ -100,7 +100,7 @@ void judge_groups_by_tp(Judge& judge) {
                text("use a tp that divides {}, or that {} divides", groups, groups));
 }
 
-// What tensor-parallel ranks divide between them.
+// Sizes that tensor-parallel ranks divide between them.
 void judge_shares_by_tp(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!sizes_are_sound(judge) || !judge.sound_section("model.")) return;

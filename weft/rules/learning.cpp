@@ -1,4 +1,4 @@
-// The length of a run and of its learning rate's schedule, in steps or in sequences.
+// Length of a run and of its learning rate schedule, in steps or in sequences.
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 

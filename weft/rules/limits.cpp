@@ -10,13 +10,13 @@ namespace weft::rules {
 using namespace config;
 namespace {
 
-// Bounds of what one process is asked to hold. They are far above what fits today's machines: a run
-// beyond them would wait for memory that cannot be, or build its schedule for hours.
+// Upper bounds for one process, far above what today's machines hold. A run beyond them would wait
+// for impossible memory, or build its schedule for hours.
 constexpr std::int64_t kMostThreadRanks = 1024;
 constexpr double kMostNodes = 4e6;
 constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024;
-// Nodes of one layer and micro-batch in forward and backward, rounded up; and those that one more
-// rank adds to exchanges in steps.
+// Nodes per layer and micro-batch, forward and backward, rounded up. Further nodes for each
+// additional rank of a stepwise exchange.
 constexpr double kNodesOfLayer = 25;
 constexpr double kNodesOfTensorStep = 16, kNodesOfRingStep = 6;
 
@@ -110,7 +110,7 @@ void check_state_bytes(const Config& config,
               : "model.tensor_model_parallel_size or model.pipeline_model_parallel_size"));
 }
 
-// The last stage of a pipeline has them.
+// The last pipeline stage holds the logits.
 void check_logits(const Config& config,
                   const grid::Layout& layout,
                   std::int64_t ranks_here,
@@ -146,7 +146,7 @@ std::vector<Missing> process_limits(const Config& config) {
   return limits;
 }
 
-// One graph a pipeline stage stands for all ranks of the stage.
+// One graph per pipeline stage represents all its ranks.
 std::vector<Missing> schedule_limits(const Config& config) {
   std::vector<Missing> limits;
   check_nodes(config, derive::layout_of(config), 1, limits);

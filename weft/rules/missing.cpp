@@ -14,13 +14,13 @@ namespace {
 
 using base::text;
 
-// An optional number at 0 asks for as little as null does.
+// An optional number of 0 asks for no more than null does.
 bool asks_for_nothing(const Field& field, const Config& config) {
   return is_default(field, config) ||
          (field.shape == Shape::Optional && field.get(config) == base::Json(0));
 }
 
-// model.offload_modules with the parts of fused_group_mlp in its place.
+// model.offload_modules, with fused_group_mlp replaced by its parts.
 std::vector<OffloadModule> built_offloads(const ModelConfig& model) {
   std::vector<OffloadModule> modules;
   for (const OffloadModule module : model.offload_modules) {
@@ -33,7 +33,7 @@ std::vector<OffloadModule> built_offloads(const ModelConfig& model) {
   return modules;
 }
 
-// What does the same as a part that is not built: words to type besides, and why it is not.
+// Replacement for a part that is not built: words to add, and why it is equivalent.
 struct Instead {
   std::string_view key, words, why;
 };
@@ -53,8 +53,8 @@ constexpr Instead kInsteads[] = {
     {"optimizer.exp_avg_dtype", "", kWhyNoFp8},
     {"optimizer.exp_avg_sq_dtype", "", kWhyNoFp8}};
 
-// What to type instead. A backend gives way to one that sends the same rows and, where there is
-// one, keeps the budget.
+// Words to type instead. A backend is replaced by one that sends the same rows and keeps the row
+// budget, if there is one.
 std::string way_out(const std::string& key, const ModelConfig& model) {
   if (key == "model.moe_flex_dispatcher_backend") {
     return text("{}={}", key, model.moe_expert_rank_capacity_factor ? "hybridep" : "deepep");
@@ -67,7 +67,7 @@ std::string way_out(const std::string& key, const ModelConfig& model) {
                                                           : text("{}={}", key, field.initial);
 }
 
-// Parts in the order in which they are first asked for, each with all the keys that ask.
+// Parts in order of first request, each with all requesting keys.
 class Parts {
  public:
   void add(std::string_view part, const std::string& key, const std::string& value) {
@@ -101,7 +101,7 @@ class Parts {
   std::vector<Missing> all_;
 };
 
-// Dtypes of a precision-aware optimizer that are words here and no more.
+// Dtypes of a precision-aware optimizer that are accepted words but not implemented.
 template <typename Add>
 void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
   if (!optimizer.use_precision_aware_optimizer) return;
@@ -113,7 +113,7 @@ void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
   }
 }
 
-// What words of Megatron asked for beyond the keys, each as "--squared-relu: what is here instead".
+// Requests of Megatron words beyond the keys, each as "--squared-relu: what is here instead".
 Missing unmodelled_words(const Config& config) {
   std::vector<std::string> words;
   for (const std::string& asked : config.runtime.unmodelled) {
@@ -125,7 +125,7 @@ Missing unmodelled_words(const Config& config) {
           .fix = words.size() == 1 ? "leave it out" : "leave them out"};
 }
 
-// A run that is judged for GPUs and would not be on one.
+// Missing part of a run that is judged for GPUs but runs on CPU cores.
 Missing no_gpu_asked_for(const Config& config) {
   const std::string key = config.hardware.gpu ? "hardware.gpu" : "hardware.device_name";
   return {.part = kNoGpu,
@@ -152,7 +152,8 @@ std::vector<Missing> missing_parts(const Config& config) {
     parts.add(field.support.text, field.key, value_text(field, config));
   }
   const ModelConfig& model = config.model;
-  // With it the numbers are the same and as many bytes travel, so that there is no other way here.
+  // Sequence parallelism gives the same numbers and sends equally many bytes, so it is the only
+  // form here.
   if (model.tensor_model_parallel_size > 1 && !model.sequence_parallel) {
     add("tensor parallelism without sequence parallelism", "model.sequence_parallel");
   }
@@ -187,8 +188,8 @@ std::vector<Missing> missing_parts(const Config& config) {
 
 namespace {
 
-// Gives a feed-forward of two matrices, which is gated here, two thirds of its width: as many
-// weights, and as many values kept of a token. Ranks can still divide it.
+// Turns ungated feed-forwards into gated ones of two thirds of the width: equally many weights and
+// kept values per token. Ranks can still divide the width.
 void gate_feed_forwards(ModelConfig& model) {
   if (model.gated_linear_unit) return;
   const std::int64_t parts = model.tensor_model_parallel_size * model.expert_shards();

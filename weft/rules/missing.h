@@ -1,4 +1,4 @@
-// What is legal but this build cannot run.
+// Part of a legal config that this build cannot run.
 #pragma once
 
 #include <string>
@@ -11,29 +11,29 @@ namespace weft::rules {
 
 struct Missing {
   std::string part;               // "tensor parallelism"
-  std::vector<std::string> keys;  // that ask for it
+  std::vector<std::string> keys;  // keys that ask for it
   std::string message;
   std::string fix;
 };
 
-// The part of a run for GPUs that is to compute on cores: nothing of it is left out for that.
+// Missing part of a GPU run on CPU cores; without_missing() drops nothing for it.
 inline constexpr const char* kNoGpu = "a GPU";
 
-// The part of a run that is too large for one process: a twin of it need not be.
+// Missing part of a run that is too large for one process; a twin of the run may fit.
 inline constexpr const char* kNoRoom = "room in one process";
 
 bool is_built(config::LoadBalancing kind);
 
-// The parts that a legal config asks for and this build has not. An empty list: it runs.
+// Parts of a legal config that this build lacks; empty: it runs.
 std::vector<Missing> missing_parts(const config::Config& config);
 
-// The run without those parts, for who looks at what is left of it: on the GPUs it is judged for,
-// without the layers of multi-token prediction that its layout names.
+// Config without those parts, for planning what remains: on its target GPUs, and without the
+// multi-token prediction layers of its layout.
 config::Config without_missing(config::Config config);
 
 // Limits of one process, which also refuse a run: ranks, bytes, nodes of the schedule.
 std::vector<Missing> process_limits(const config::Config& config);
-// The same for a schedule alone, of which one process holds every pipeline rank.
+// Limits of a schedule alone, for which one process holds every pipeline rank.
 std::vector<Missing> schedule_limits(const config::Config& config);
 
 }  // namespace weft::rules

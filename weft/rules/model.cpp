@@ -1,4 +1,4 @@
-// Heads, layer kinds and the size of the model.
+// Heads, layer kinds and model size.
 #include <algorithm>
 
 #include "weft/derive/derived.h"
@@ -12,7 +12,7 @@ namespace {
 
 using base::text;
 
-// Far below where 64-bit arithmetic on the counts would overflow.
+// Far below the values at which 64-bit counts would overflow.
 constexpr double kMostParameters = 1e15;
 constexpr std::int64_t kWidestProjection = 1 << 24;
 

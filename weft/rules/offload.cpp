@@ -118,7 +118,7 @@ bool keeps_inputs_alone(const ModelConfig& model) {
          model.recompute_method != RecomputeMethod::Block;
 }
 
-// Why a module that is to be offloaded stays where it is; empty: it does not.
+// Reason why a module cannot be offloaded; empty: it can.
 std::string why_it_stays(const Judge& judge, OffloadModule module) {
   const ModelConfig& model = judge.model();
   const auto recomputed = [&](RecomputeModule by) {
@@ -139,7 +139,7 @@ std::string why_it_stays(const Judge& judge, OffloadModule module) {
       }
       return model.multi_latent_attention ? recomputed(RecomputeModule::MlaUpProj) : "";
     case OffloadModule::AttnProj:
-      // Where heads are exchanged, the projection has an output of attention for itself.
+      // With exchanged heads, the projection's input is a separate tensor.
       return derive::exchanges_heads(model) ? "" : recomputed(RecomputeModule::CoreAttn);
     case OffloadModule::QkvLinear:
       return recomputed(RecomputeModule::Layernorm);

@@ -1,5 +1,5 @@
-// Keys of earlier versions: what they ask for goes to the key that replaced them, and they go back
-// to their defaults.
+// Keys of earlier versions: their values move to the replacing keys, and they return to their
+// defaults.
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -11,7 +11,7 @@ namespace {
 
 using base::text;
 
-// Empties an old key whose wish another key holds now.
+// Resets an old key after another key has taken its value.
 void retire(Judge& judge, std::string_view old_key, std::string_view initial, std::string now) {
   judge.set(old_key, initial, text("{} is an old name", old_key), "write " + now);
 }
@@ -44,7 +44,7 @@ void judge_deepep(Judge& judge) {
   retire(judge, "model.moe_enable_deepep", "false", now);
 }
 
-// The SMs that old keys ask for differ, and no newer key decides.
+// True if old keys ask for different numbers of SMs, and no newer key decides.
 bool sms_are_in_doubt(const ModelConfig& model) {
   return !model.moe_flex_dispatcher_num_sms && model.moe_deepep_num_sms &&
          model.moe_hybridep_num_sms && model.moe_deepep_num_sms != model.moe_hybridep_num_sms;
@@ -107,7 +107,7 @@ void judge_negative_capacity(Judge& judge) {
             text("model.moe_expert_capacity_factor = {} stands for no capacity", *factor));
 }
 
-// The capture that an old switch asks for.
+// Graph implementation that an old switch asks for.
 std::optional<CudaGraphImpl> old_graph_impl(const ModelConfig& model) {
   if (model.enable_cuda_graph) return CudaGraphImpl::Local;
   if (model.external_cuda_graph) return CudaGraphImpl::TransformerEngine;
@@ -141,7 +141,7 @@ void judge_graph_switches(Judge& judge) {
   retire(judge, "model.external_cuda_graph", "false", now);
 }
 
-// A whole layer is no list; a whole iteration stays one word, which G3 reads.
+// A whole layer is no list; a whole iteration stays one word, which G3 handles.
 std::vector<CudaGraphScope> graph_modules(const ModelConfig& model) {
   std::vector<CudaGraphScope> all = model.cuda_graph_modules;
   for (const CudaGraphScope scope : model.cuda_graph_scope) {
@@ -152,7 +152,7 @@ std::vector<CudaGraphScope> graph_modules(const ModelConfig& model) {
   return {};
 }
 
-// What of the scopes is written in an old way.
+// Names the scopes that are written in an old form.
 std::string old_scopes_text(const ModelConfig& model) {
   const bool full = contains(model.cuda_graph_modules, CudaGraphScope::Full) ||
                     contains(model.cuda_graph_scope, CudaGraphScope::Full);

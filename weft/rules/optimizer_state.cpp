@@ -1,4 +1,4 @@
-// What the optimizer keeps its state in.
+// Storage formats of the optimizer's state.
 #include <cmath>
 
 #include "weft/config/field.h"
@@ -49,8 +49,9 @@ void judge_dtypes_of_their_own(Judge& judge) {
   }
 }
 
-// The part of a moment by which it shrinks in a step must be half of its last digit or more, or it
-// stays as it is. In fp16 the second moment is kept as its root, which shrinks by half as much.
+// Smallest decay of a moment per step, as a fraction. A smaller fraction than half of the last
+// digit would leave the moment unchanged. In fp16 the second moment is stored as its root, which
+// decays by half as much.
 struct LeastShare {
   MomentDtype dtype = MomentDtype::Fp32;
   double first = 0, second = 0;

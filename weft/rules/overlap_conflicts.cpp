@@ -1,4 +1,4 @@
-// What cannot be beside expert-parallel overlap.
+// Conflicts with expert-parallel overlap.
 #include <algorithm>
 
 #include "weft/derive/gpu.h"
@@ -34,7 +34,7 @@ void judge_full_recompute(Judge& judge) {
       "model.recompute_num_layers; or let it run with runtime.recompute_under_overlap=true");
 }
 
-// With full recomputation C20 has said it.
+// With full recomputation, C20 reports it.
 void judge_recompute_method(Judge& judge) {
   const std::optional<RecomputeMethod> method = judge.model().recompute_method;
   if (!overlaps(judge) || !method || recomputes_layers(judge.model())) return;
@@ -122,7 +122,7 @@ void judge_fully_sharded(Judge& judge) {
                "use model.virtual_pipeline_model_parallel_size=1, or no full sharding");
 }
 
-// Hopper and older take launches of all streams from few queues, in the order of arrival.
+// Hopper and older GPUs take launches of all streams from few queues, in order of arrival.
 bool queues_matter(const Judge& judge) {
   const ModelConfig& model = judge.model();
   const std::optional<int> major = derive::gpu_facts(judge.config().hardware).major;
@@ -161,7 +161,7 @@ void judge_one_queue(Judge& judge) {
                "set it to 1");
 }
 
-// Overrides under which the overlap is legal, on CPU ranks; two micro-batches a step.
+// Overrides that make the overlap legal on CPU ranks; two micro-batches per step.
 #define WEFT_OVERLAPPED                                         \
   "model.num_moe_experts=4 model.expert_model_parallel_size=2 " \
   "train.global_batch_size=4 "                                  \

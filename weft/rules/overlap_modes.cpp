@@ -19,12 +19,12 @@ namespace {
 
 using base::text;
 
-// One mode before it is known who decided.
+// Mode before its deciding rule is known.
 struct Asked {
   const char* name;
-  std::vector<std::string_view> keys;  // the last holds what runs
-  std::string number = "";             // said where it is on
-  std::string idle = "";               // why it does nothing, though it is asked for
+  std::vector<std::string_view> keys;  // the last one holds the effective value
+  std::string number = "";             // appended if it is on
+  std::string idle = "";               // why it has no effect although it is asked for
 };
 
 std::int64_t dp_of(const Config& config) {
@@ -32,13 +32,13 @@ std::int64_t dp_of(const Config& config) {
   return layout.world / (layout.tp * layout.cp * layout.pp);
 }
 
-// A switch that is true, or a number of parts that is more than one.
+// True for a switch that is on, or a number of parts above one.
 bool is_on(const Config& config, std::string_view key) {
   const base::Json value = find_field(key)->get(config);
   return value.is_number() ? value > base::Json(1) : value == base::Json(true);
 }
 
-// The last word on these keys; null where no rule spoke.
+// Last finding on these keys; nullptr: none.
 const Finding* last_word(const std::vector<Finding>& findings,
                          const std::vector<std::string_view>& keys) {
   const Finding* last = nullptr;
@@ -57,7 +57,7 @@ bool is_default_everywhere(const Config& config, const std::vector<std::string_v
 constexpr std::string_view kExpertOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 constexpr std::string_view kDelayed = "comm_overlap.delay_wgrad_compute";
 
-// Of expert-parallel overlap that is left to the run; delayed weight gradients are part of it.
+// True for expert-parallel overlap left to the run; delayed weight gradients are part of it.
 bool is_left_to_the_run(const Config& config, const Asked& asked) {
   const std::string_view key = asked.keys.back();
   return config.comm_overlap.overlap_moe_expert_parallel_comm.automatic &&
@@ -74,7 +74,7 @@ OverlapMode settle(const Verdict& verdict, const Asked& asked) {
   }
   const bool set = is_on(verdict.config, asked.keys.back());
   const Finding* rule = last_word(verdict.automatic, asked.keys);
-  // Off although a key asks for it: a warning has said why.
+  // Off although a key asks for it: a warning gave the reason.
   if (rule == nullptr && !set) rule = last_word(verdict.warnings, asked.keys);
   OverlapMode mode{.name = asked.name,
                    .on = set && asked.idle.empty(),
@@ -93,7 +93,7 @@ OverlapMode settle(const Verdict& verdict, const Asked& asked) {
   return mode;
 }
 
-// Without a pipeline the first forward and the last backward of a step are alone.
+// Without a pipeline, the first forward and the last backward of a step have no partner.
 std::string partners(const Config& config) {
   const ModelConfig& model = config.model;
   const std::int64_t batches = derive::micro_batches(config.train, dp_of(config));
@@ -109,13 +109,13 @@ std::string partners(const Config& config) {
               derive::virtual_stages(model));
 }
 
-// Those that sum gradients: ranks with other sequences, or other parts of them.
+// Ranks that sum gradients: those with other sequences, or other parts of them.
 std::string reducing_ranks(const Config& config) {
   const std::int64_t dp = dp_of(config), cp = config.model.context_parallel_size;
   return cp == 1 ? text("dp = {}", dp) : text("dp x cp = {}", dp * cp);
 }
 
-// Of the first pipeline rank's dense weights: the other ranks exchange while the pipeline drains.
+// Buckets of the first pipeline rank's dense weights: other ranks reduce while the pipeline drains.
 std::int64_t dense_buckets(const Config& config) {
   const ModelConfig& model = config.model;
   const derive::Holding holding = derive::holding_of(model, 0, derive::placement_of(config));

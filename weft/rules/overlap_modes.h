@@ -1,4 +1,4 @@
-// Which overlaps a run has, and who decided: a clean start says what is active.
+// Active overlaps of a run, each with its origin, for the start of a run.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ struct OverlapMode {
   std::string name;  // "expert-parallel overlap"
   bool on = false;
   bool automatic = false;  // the run decides in its first steps; `on` is false until then
-  std::string why;  // "asked for", "off by default", "C5: ..." where a rule decided; with numbers
+  std::string why;  // "asked for", "off by default", or the deciding rule "C5: ..."; with numbers
 };
 
-// One entry for every overlap there is, in a fixed order. The verdict must be legal.
+// One entry per overlap, in fixed order. The verdict must be legal.
 std::vector<OverlapMode> overlap_modes(const Verdict& verdict);
 
 // "expert-parallel overlap: on (asked for; 7 of 8 micro-batches have a partner)"

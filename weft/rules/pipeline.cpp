@@ -81,7 +81,7 @@ bool has_bad_counts(const ModelConfig& model) {
          bad(model.num_layers_in_last_pipeline_stage);
 }
 
-// The stages say themselves why they cannot be.
+// Reports the complaints of the stages.
 void report_stages(Judge& judge, std::string_view key) {
   const ModelConfig& model = judge.model();
   if (!stages_are_sound(judge) || has_bad_counts(model)) return;
@@ -119,7 +119,7 @@ bool is_interleaved(const Judge& judge) {
   return derive::pipeline_schedule(judge.config()) == PipelineSchedule::Interleaved;
 }
 
-// Rules of a virtual pipeline over the micro-batches of one rank.
+// Rules of a virtual pipeline on a rank's micro-batches.
 void judge_chunk_groups(Judge& judge) {
   const ModelConfig& model = judge.model();
   const std::optional<std::int64_t> batches = judge.micro_batches();
@@ -215,7 +215,7 @@ void judge_one_exchange(Judge& judge) {
 void judge_warmup_flush(Judge& judge) {
   const CommOverlapConfig& overlap = judge.overlap();
   if (!judge.model().overlap_p2p_comm_warmup_flush) return;
-  if (judge.model().pipeline_model_parallel_size == 1) return;  // W20 says that it does nothing
+  if (judge.model().pipeline_model_parallel_size == 1) return;  // W20 reports that it has no effect
   if (overlap.overlap_p2p_comm.value_or(false) && !overlap.batch_p2p_comm.value_or(false)) return;
   judge.report("model.overlap_p2p_comm_warmup_flush",
                "model.overlap_p2p_comm_warmup_flush overlaps the exchange while the pipeline fills "

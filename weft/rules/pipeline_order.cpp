@@ -1,4 +1,4 @@
-// The order of a pipeline's turns: runtime.pipeline_schedule.
+// Pipeline schedules: runtime.pipeline_schedule.
 #include <algorithm>
 
 #include "weft/derive/pipeline.h"
@@ -17,7 +17,7 @@ constexpr std::string_view kChunks = "model.virtual_pipeline_model_parallel_size
 
 PipelineSchedule asked(const Judge& judge) { return judge.config().runtime.pipeline_schedule; }
 
-// Weight gradients fill the time in which a rank would wait for a message.
+// True if weight gradients fill the time in which a rank would wait for a message.
 bool puts_weights_off(const Judge& judge) {
   return asked(judge) == PipelineSchedule::ZeroBubble ||
          asked(judge) == PipelineSchedule::DualPipeV;
@@ -42,7 +42,7 @@ void judge_no_pipeline(Judge& judge) {
                "raise the latter, or leave the former at auto");
 }
 
-// What the order needs, and how it is said; nothing where it fits.
+// Chunks that the schedule needs, as text; empty: it fits.
 std::string wanted_chunks(PipelineSchedule schedule, std::int64_t vpp) {
   switch (schedule) {
     case PipelineSchedule::Auto:

@@ -1,4 +1,4 @@
-// Dtypes of weights, activations and optimizer. fp8 and fp4 are in quantization.cpp.
+// Dtypes of weights, activations and optimizer. quantization.cpp has fp8 and fp4.
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
 
@@ -22,7 +22,7 @@ void judge_two_halves(Judge& judge) {
   check("optimizer", judge.config().optimizer.bf16, judge.config().optimizer.fp16);
 }
 
-// The dtype that model.bf16 and model.fp16 ask for; nothing where they ask for none, or for two.
+// Dtype that model.bf16 and model.fp16 select; nullopt: neither or both.
 std::optional<Precision> switched_dtype(const ModelConfig& model) {
   if (model.bf16 == model.fp16) return std::nullopt;
   return model.bf16 ? Precision::Bf16 : Precision::Fp16;
@@ -65,7 +65,7 @@ bool halves_are_clear(const Config& config) {
          !(config.optimizer.bf16 && config.optimizer.fp16);
 }
 
-// The dtype of a precision-aware optimizer, where the user chose one, is the user's.
+// True if the user chose the dtype of a precision-aware optimizer.
 bool optimizer_is_chosen(const OptimizerConfig& optimizer) {
   return optimizer.use_precision_aware_optimizer && (optimizer.bf16 || optimizer.fp16);
 }

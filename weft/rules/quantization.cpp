@@ -1,4 +1,4 @@
-// Matrix products in fp8 and fp4: what goes together, and what a GPU has.
+// GEMMs in fp8 and fp4: legal combinations, and support by the GPU.
 #include "weft/derive/gpu.h"
 #include "weft/rules/chosen.h"
 #include "weft/rules/judge.h"
@@ -22,7 +22,7 @@ bool is_mxfp8(const ModelConfig& model) {
   return model.fp8 && model.fp8_recipe == Fp8Recipe::Mxfp8;
 }
 
-// "mxfp8", "nvfp4", ...: how the low precision is scaled.
+// "mxfp8", "nvfp4", ...: the scaling recipe of the low precision.
 std::string_view recipe_word(const ModelConfig& model) {
   return model.fp8 ? word(model.fp8_recipe) : word(model.fp4_recipe);
 }
@@ -136,7 +136,7 @@ void judge_mxfp8_gather(Judge& judge) {
                "set ddp.reuse_grad_buf_for_mxfp8_param_ag=true");
 }
 
-// The major capability, where the run is for a GPU whose number is known.
+// Major compute capability, if the run is for a GPU with a known one.
 std::optional<int> known_major(const Judge& judge) {
   if (!judge.on_gpu() || !judge.sound_section("hardware.")) return std::nullopt;
   return derive::gpu_facts(judge.config().hardware).major;

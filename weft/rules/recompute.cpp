@@ -1,4 +1,4 @@
-// What of the forward runs again in the backward.
+// Recomputation of parts of the forward.
 #include <algorithm>
 
 #include "weft/derive/context_sharing.h"
@@ -18,7 +18,7 @@ bool is_selective(const ModelConfig& model) {
   return model.recompute_granularity == RecomputeGranularity::Selective;
 }
 
-// Scripts write 0 where nothing is to run again.
+// Scripts write 0 for no recomputation.
 void judge_no_layers(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.recompute_num_layers != 0) return;

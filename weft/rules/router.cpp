@@ -84,7 +84,7 @@ void judge_one_expert(Judge& judge) {
                "set model.moe_router_pre_softmax=true");
 }
 
-// The groups a token keeps have room for its experts and for what ranks them.
+// The groups that a token keeps must hold its experts, and a group the experts that rate it.
 void judge_group_sizes(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!judge.sound({"model.moe_router_topk", "model.moe_router_group_score_topk"})) return;

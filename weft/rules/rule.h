@@ -1,7 +1,7 @@
-// A rule of the control surface: what it says, and the function that judges a config by it.
+// Rule of the control surface: its texts, and the function that judges a config.
 //
 // Rules are data: `weft check` judges by the table, `--explain` and docs/rules.md print it, and a
-// test holds every rule's example against it.
+// test checks every rule's example.
 #pragma once
 
 #include <span>
@@ -19,31 +19,30 @@ enum class Kind {
   Error,      // the run is refused
   Warning,    // the run goes on
   Automatic,  // a key is set
-  Mended,     // a key is set, with a warning: the user asked for something else
+  Mended,     // a key is set, with a warning: the user asked for another value
 };
 
 struct Rule {
-  std::string_view id;  // as in docs/rules.md; W... are Weft's own
+  std::string_view id;  // as in docs/rules.md; W...: Weft's own
   Kind kind = Kind::Error;
   std::string_view when;  // the condition, in keys
-  std::string_view then;  // what follows
-  std::string_view why;   // the story
-  // Overrides over the defaults, separated by spaces, under which this rule speaks and no other
-  // refuses.
+  std::string_view then;  // the consequence
+  std::string_view why;   // the reason
+  // Overrides over the defaults, separated by spaces, that trigger this rule and no other refusal.
   std::string_view example;
-  std::string_view command = "check";  // that takes the example
-  std::string_view also = "";          // other ids of the same rule
-  void (*judge)(Judge&) = nullptr;     // null: judged before the table, where words are read
+  std::string_view command = "check";  // command that takes the example
+  std::string_view also = "";          // other ids of this rule
+  void (*judge)(Judge&) = nullptr;     // nullptr: judged earlier, while words are read
 };
 
 std::string_view word(Kind kind);
 
-// Every rule, in the order of judgement: what is set automatically comes before what judges it.
+// All rules in order of judgement: automatic settings come before the rules that judge them.
 std::span<const Rule> rules();
-// By its id or one of its other ids; null where there is none.
+// Looks up an id or an alternative id; nullptr: unknown.
 const Rule* find_rule(std::string_view id);
 
-// The topics, each a table of its own.
+// Topics, one table each.
 struct Topic {
   std::string_view name;
   std::span<const Rule> rules;

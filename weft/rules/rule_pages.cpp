@@ -17,7 +17,7 @@ namespace {
 
 using base::text;
 
-// What Megatron has and Weft has no rule for.
+// Constraints of Megatron that Weft has no rule for.
 struct Absent {
   std::string_view ids;
   std::string_view why;
@@ -36,7 +36,7 @@ constexpr Absent kAbsent[] = {
     {"TC-23 TC-76", "options that Weft has no key for"},
 };
 
-// A bar would end the table's cell.
+// Escapes bars, which would end the table cell.
 std::string cell(std::string_view words) {
   std::string escaped;
   for (const char c : words) {
@@ -121,7 +121,7 @@ std::vector<std::string> all_ids() {
   return ids;
 }
 
-// As the tables write it, whatever the case.
+// Table spelling of an id, ignoring case.
 std::string known_id(std::string_view typed) {
   const auto same = [](char a, char b) {
     return std::toupper(static_cast<unsigned char>(a)) ==

@@ -1,4 +1,4 @@
-// The rules and the advice as people read them.
+// Rules and advice as text for readers.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace weft::rules {
 // docs/rules.md.
 std::string markdown_rules();
 
-// The story as JSON: id, kind, when, then, why, example, and measured for advice; of a
-// tensor-parallel preset its slots.
+// Explanation as JSON: id, kind, when, then, why, example, and measured for advice. For a
+// tensor-parallel preset: its slots.
 base::Json explain_json(std::string_view id);
 
-// The story of one rule or piece of advice, or what a tensor-parallel preset holds; ConfigError for
-// an id that is none.
+// Explanation of a rule, a piece of advice or a tensor-parallel preset. Throws ConfigError for an
+// unknown id.
 std::string explain(std::string_view id);
 
 }  // namespace weft::rules

@@ -29,7 +29,7 @@ const std::vector<Topic>& all_topics() {
       {"Flex backends", flex_backend_rules()},
       {"Recomputation", recompute_rules()},
       {"Offload", offload_rules()},
-      // Before graphs: it judges scopes by their names, also those that are cleared there.
+      // Before graphs: it judges scopes by name, including those that the graph rules clear.
       {"Delayed weight gradients", delayed_wgrad_rules()},
       {"CUDA graphs", graph_rules()},
       {"Scopes of CUDA graphs", graph_scope_rules()},

@@ -1,4 +1,4 @@
-// Tokens, learning rate, data, and what may be saved.
+// Tokens, learning rate, data, and checkpoints.
 #include <set>
 
 #include "weft/base/file.h"
@@ -13,7 +13,7 @@ namespace {
 
 using base::text;
 
-// Far below where 64-bit arithmetic on the counts would overflow.
+// Far below the values at which 64-bit counts would overflow.
 constexpr double kMostTokensOfMicroBatch = 1u << 31;
 constexpr double kMostTokensOfStep = 1ull << 40;
 
@@ -51,7 +51,7 @@ void judge_min_lr(Judge& judge) {
       "use at most that");
 }
 
-// A warm-up longer than the run is legal where no decay is given: the run ends inside it.
+// A warm-up longer than the run is legal without a decay: the run ends during it.
 void judge_warmup(Judge& judge) {
   const SchedulerConfig& scheduler = judge.config().scheduler;
   if (scheduler.lr_warmup_samples > 0 || scheduler.lr_warmup_fraction) return;
@@ -103,7 +103,7 @@ void judge_held_out(Judge& judge) {
       "set a fraction such as 0.05, or train.eval_interval=0");
 }
 
-// Names become parts of tags and keys, which other programs read.
+// Names become parts of tags and keys that other programs read.
 bool is_set_name(const std::string& name) {
   constexpr std::size_t kLongestName = 64;
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {

@@ -1,4 +1,4 @@
-// What data-parallel ranks share instead of holding it whole, and the keys that say so twice.
+// State that data-parallel ranks shard, and keys that set it twice.
 #include <numeric>
 
 #include "weft/derive/derived.h"
@@ -52,7 +52,7 @@ void judge_both_keys(Judge& judge) {
       "set both the same");
 }
 
-// Gradients are reduced in buckets with whole states too; nothing is gathered then.
+// Without sharding, gradients are still reduced in buckets, but no parameters are gathered.
 bool works_alone(std::string_view key) {
   return key == "ddp.overlap_grad_reduce" || key == "ddp.bucket_size";
 }
@@ -109,7 +109,8 @@ void judge_instances(Judge& judge) {
   const std::int64_t instances = judge.config().ddp.num_distributed_optimizer_instances;
   if (!judge.sound({kInstances}) || !judge.dp()) return;
   const grid::Layout layout = derive::layout_of(judge.config());
-  const std::int64_t holders = layout.etp * layout.ep * layout.pp;  // of all experts
+  // ranks that hold all experts together
+  const std::int64_t holders = layout.etp * layout.ep * layout.pp;
   if (layout.world % holders != 0) return;
   const std::int64_t dense = layout.world / (layout.tp * layout.pp);
   const std::int64_t expert = layout.world / holders;

@@ -1,4 +1,4 @@
-// Tensor-parallel collectives under the matrix products beside them.
+// Tensor-parallel collectives under GEMMs.
 #include <algorithm>
 #include <span>
 

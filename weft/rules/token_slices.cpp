@@ -1,4 +1,4 @@
-// The tokens of a micro-batch in slices.
+// Tokens of a micro-batch in slices.
 #include "weft/derive/dispatch.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"
@@ -10,7 +10,7 @@ using base::text;
 
 constexpr const char* kSlices = "comm_overlap.moe_token_slices";
 
-// Where no tokens travel, slices have no effect, as W20 says.
+// Without dispatch between ranks, slices have no effect; W20 reports it.
 bool tokens_travel(const Judge& judge) { return judge.model().tokens_travel(); }
 
 void judge_sliced_tokens(Judge& judge) {

@@ -1,4 +1,4 @@
-// The tables of the topics, one a file.
+// Tables of the topics, one per file.
 #pragma once
 
 #include <span>

@@ -16,7 +16,7 @@ using Faults = std::vector<std::string>;
 
 constexpr std::size_t kMostSlotBytes = 16 * 1024;
 
-// What a product with a collective may say; one without says 0.
+// Range of a number with a collective; without one it must be 0.
 struct Bounds {
   int low = 1, high = 1;
 };
@@ -80,7 +80,7 @@ class SlotReader {
     faults_.push_back(text("{}.{} = {}: {}", product_, member, said(slot_.at(member)), fix));
   }
 
-  // Null, with a fault, where it is not there.
+  // Member by name; nullptr, with a fault, if it is missing.
   const Json* member(std::string_view name) {
     if (const auto at = slot_.find(name); at != slot_.end()) return &*at;
     faults_.push_back(text("{} lacks {}", product_, name));
@@ -118,7 +118,7 @@ class SlotReader {
   Faults& faults_;
 };
 
-// The value, with a fault for each key that an object has twice, or as discarded.
+// Parsed value, with a fault for each repeated key of an object; or a discarded value.
 Json parsed(std::string_view json, Faults& faults) {
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int, Json::parse_event_t event, Json& value) {

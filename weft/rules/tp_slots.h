@@ -1,5 +1,5 @@
-// The slots of tensor-parallel overlap as one gives them by hand: as `weft check --explain PRESET
-// --json` prints them.
+// Explicit slots of tensor-parallel overlap, in the form that `weft check --explain PRESET --json`
+// prints.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace weft::rules {
 
-// Whether a value of comm_overlap.tp_comm_overlap_cfg is such slots, and no name.
+// True if a value of comm_overlap.tp_comm_overlap_cfg is explicit slots rather than a name.
 bool gives_slots(std::string_view value);
 
 struct GivenSlots {
-  std::vector<NamedSlot> slots;     // all ten, in the order of a layer; empty where faults are
+  std::vector<NamedSlot> slots;     // all ten, in layer order; empty if there are faults
   std::vector<std::string> faults;  // "fc1_dgrad.num_sm = 0: use 1 to 1024"
 };
 
-// Reads at most 16 KiB. Every product and every number of it has to be there once.
+// Reads at most 16 KiB. Every GEMM and every number must appear exactly once.
 GivenSlots read_slots(std::string_view json);
 
 base::Json to_json(const std::vector<NamedSlot>& slots);

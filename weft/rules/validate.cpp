@@ -36,7 +36,7 @@ Verdict judge_whole(const Config& config) {
   Verdict verdict = judge_rules(config);
   if (verdict.legal()) {
     verdict.missing = missing_parts(verdict.config);
-    // The limits are those of CPU ranks in this process.
+    // Limits of CPU ranks in this process.
     const bool on_cpu = verdict.config.runtime.device == config::DeviceKind::Cpu;
     if (on_cpu && !derive::is_on_gpu(verdict.config)) {
       for (Missing& limit : process_limits(verdict.config)) {
@@ -47,7 +47,7 @@ Verdict judge_whole(const Config& config) {
   return verdict;
 }
 
-// W112: a run that may choose has no overlap where that could not run.
+// W112: a run that decides itself turns the overlap off if the overlap could not run.
 template <typename JudgeOne>
 Verdict judge_choice(const Config& config, const JudgeOne& judge_one) {
   Verdict verdict = judge_one(config);

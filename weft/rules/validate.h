@@ -1,4 +1,4 @@
-// Is the run legal, and does this build run it? Two verdicts, kept apart.
+// Is the run legal, and does this build run it? Two separate verdicts.
 #pragma once
 
 #include <optional>
@@ -13,27 +13,25 @@
 namespace weft::rules {
 
 struct Verdict {
-  config::Config config;  // with what was set automatically: to look at, whether it runs or not
+  config::Config config;  // with automatic settings; for reading only, whether it runs or not
   std::vector<config::Finding> errors, warnings, automatic;
-  std::vector<Missing> missing;  // judged only where legal
-  // The same config as what an engine takes; judge() gives it exactly where the run is legal and
-  // nothing is missing.
+  std::vector<Missing> missing;  // judged only if legal
+  // Config for the engine; set exactly if the run is legal and no part is missing.
   std::optional<JudgedConfig> judged;
 
   bool legal() const { return errors.empty(); }
   bool runs() const { return legal() && missing.empty(); }
 };
 
-// Judges a config by every rule. Never throws for what the user wrote.
+// Judges a config by every rule. Never throws because of user input.
 Verdict judge(const config::Config& config);
 
-// The same, but ConfigError with every error and every missing part, where there are any: `judged`
-// is there.
+// As judge(), but throws ConfigError with all errors and missing parts. `judged` is set on return.
 Verdict validate(const config::Config& config);
 
-// For those who only look at the schedule: the run may be larger than any process and have parts
-// that are missing, which the schedule then leaves out. ConfigError where the rules refuse it.
-// Nothing that runs: `judged` is not there.
+// For commands that only read the schedule. The run may be too large for a process, and the
+// schedule leaves missing parts out. Throws ConfigError if the rules refuse the config. `judged` is
+// never set.
 Verdict validate_schedule(const config::Config& config);
 
 }  // namespace weft::rules

@@ -1,5 +1,5 @@
-// What is judged while the words of the command line are read: harness_effects.cpp,
-// flex_effect.cpp, ledger.cpp and other_names.cpp do it. The examples are command-line words.
+// Rules judged while command-line words are read, by harness_effects.cpp, flex_effect.cpp,
+// ledger.cpp and other_names.cpp. Their examples are command-line words.
 #include "weft/rules/topics.h"
 
 namespace weft::rules {

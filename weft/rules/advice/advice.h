@@ -1,5 +1,5 @@
-// Advice: notes on a legal run, apart from the rules. Each has its reason and the measured number
-// behind it; none refuses or changes anything.
+// Advice: notes on a legal run, separate from the rules. Each note has a reason and a measured
+// number; none refuses or changes anything.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace weft::rules {
 
-// What one piece of advice says of one config.
+// Result of one piece of advice for one config.
 struct Note {
   std::string id;
   std::string key;
@@ -25,16 +25,16 @@ struct Advice {
   std::string_view when;
   std::string_view then;
   std::string_view why;
-  std::string_view measured;  // the number behind it, and where it was measured
-  std::string_view example;   // overrides over the defaults that bring it up
-  // What it says of a legal config; the id is filled in by advise().
+  std::string_view measured;  // measured number, and where it was measured
+  std::string_view example;   // overrides over the defaults that trigger it
+  // Note on a legal config; advise() fills in the id. nullopt: not applicable.
   std::optional<Note> (*judge)(const config::Config&);
 };
 
 std::span<const Advice> all_advice();
 const Advice* find_advice(std::string_view id);
 
-// Every note on a config that the rules accept.
+// Notes on a config that the rules accept.
 std::vector<Note> advise(const config::Config& config);
 
 }  // namespace weft::rules

@@ -1,4 +1,4 @@
-// The numbers of a legal run that advice looks at.
+// Numbers of a legal run that advice uses.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace weft::rules {
 
-// GPUs of one NVLink domain of a rack of GB200 or later.
+// GPUs per NVLink domain, in a rack of GB200 or later.
 inline constexpr std::int64_t kRackDomain = 72;
 
 struct RunFacts {
   std::int64_t tp = 1, pp = 1, vpp = 1, ep = 1, etp = 1;
   std::int64_t micro_batches = 1;
   std::int64_t machines = 1;
-  std::int64_t domain = 1;  // ranks that reach each other over fast links
+  std::int64_t domain = 1;  // ranks within one NVLink domain
 };
 RunFacts facts_of(const config::Config& config);
 

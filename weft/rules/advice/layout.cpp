@@ -1,4 +1,4 @@
-// Which ranks do what.
+// Assignment of work to ranks.
 #include "weft/base/text.h"
 #include "weft/derive/pipeline.h"
 #include "weft/rules/advice/facts.h"
@@ -48,7 +48,7 @@ std::optional<Note> pipeline_bubble(const Config& config) {
       static_cast<double>(run.pp - 1) / static_cast<double>(run.micro_batches * run.vpp);
   const PipelineSchedule schedule = derive::pipeline_schedule(config);
   const bool fills = schedule == PipelineSchedule::ZeroBubble ||
-                     schedule == PipelineSchedule::DualPipeV;  // most of it
+                     schedule == PipelineSchedule::DualPipeV;  // fills most of it
   if (run.pp <= 1 || bubble <= 0.2 || fills) return {};
   return note(
       "train.global_batch_size",

@@ -1,4 +1,4 @@
-// Recomputation and offload: what memory costs.
+// Cost of memory savings: recomputation and offload.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -14,7 +14,7 @@ namespace {
 
 using base::text;
 
-// Share of the memory that state may take.
+// Fraction of memory that state may take.
 constexpr double kRoomForState = 0.85;
 
 std::optional<Note> selective_first(const Config& config) {
@@ -49,7 +49,7 @@ std::optional<Note> latent_recompute(const Config& config) {
 
 std::optional<Note> offload_last(const Config& config) {
   const double fraction = config.optimizer.optimizer_offload_fraction;
-  if (!config.optimizer.optimizer_cpu_offload || fraction == 0) return {};  // W40
+  if (!config.optimizer.optimizer_cpu_offload || fraction == 0) return {};  // W40 reports it
   return note(
       "optimizer.optimizer_cpu_offload",
       text("optimizer state in host memory (fraction {}): gradients and weights travel over "

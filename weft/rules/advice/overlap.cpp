@@ -1,4 +1,4 @@
-// Expert-parallel overlap: when it pays.
+// Cases in which expert-parallel overlap pays.
 #include "weft/base/text.h"
 #include "weft/rules/advice/facts.h"
 #include "weft/rules/advice/topics.h"

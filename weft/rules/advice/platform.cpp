@@ -1,4 +1,4 @@
-// What a platform and its published runs suggest.
+// Suggestions from a platform and its published runs.
 #include "weft/base/text.h"
 #include "weft/rules/advice/facts.h"
 #include "weft/rules/advice/topics.h"

@@ -1,11 +1,11 @@
-// The tables of advice, one a file, and how a note is made.
+// Tables of advice, one per file, and a helper that makes notes.
 #pragma once
 
 #include "weft/rules/advice/advice.h"
 
 namespace weft::rules {
 
-// A note whose id is filled in later.
+// Note without id; the id is filled in later.
 std::optional<Note> note(std::string key, std::string message, std::string fix);
 
 std::span<const Advice> overlap_advice();
