@@ -1,5 +1,5 @@
-// comm_overlap.overlap_moe_expert_parallel_comm = auto, before anything runs: the orders that a run
-// would try in its first steps, each at its price.
+// comm_overlap.overlap_moe_expert_parallel_comm = auto, before a run: prices each order that the
+// run would try in its first steps.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@
 namespace weft::plan {
 
 struct AutoOrder {
-  std::string name;       // as the run says it: "overlap + delayed wgrad"
-  config::Config config;  // as asked for, with this order instead of auto
+  std::string name;       // name in the run's log: "overlap + delayed wgrad"
+  config::Config config;  // config as written, with this order instead of auto
   double step_ms = 0;
-  std::string refusal;  // why the rules do not let it run; else empty
+  std::string refusal;  // reason why the rules refuse it; empty: legal
 };
 
-// None where the order is not left to the run. The plain order comes first, then the others.
+// Candidate orders, the plain one first. Empty: the config fixes the order.
 std::vector<AutoOrder> auto_orders(const config::Config& asked,
                                    const Hardware& hardware,
                                    const Routing& routing);
 
-// Of those that may run the fastest, and of equals the first: overlap that gains nothing costs
-// memory. Where none may run, the plain one, whose refusal the caller gets from the rules.
+// Fastest legal order; among equals the first, since an overlap without gain costs memory. If none
+// is legal: the plain order, whose refusal the rules report.
 const AutoOrder& fastest(const std::vector<AutoOrder>& orders);
 
 base::Json to_json(const std::vector<AutoOrder>& orders);

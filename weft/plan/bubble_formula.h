@@ -1,5 +1,5 @@
-// What the busiest rank of a pipeline waits for the others in a step, by formula: for who cannot
-// run the clock (pipeline_clock.h), which takes much longer.
+// Pipeline bubble of the busiest rank by formula, a fast substitute for the simulated clock
+// (pipeline_clock.h).
 #pragma once
 
 #include <vector>
@@ -9,19 +9,19 @@
 namespace weft::plan {
 
 struct StageSeconds {
-  double forward = 0, backward = 0;  // of one micro-batch
+  double forward = 0, backward = 0;  // per micro-batch
 };
 
 struct PipelineLoad {
   derive::Pipeline pipeline;
   double micro_batches = 1;
   std::vector<StageSeconds> stages;
-  std::vector<double> turns;  // by rank: a micro-batch of all its stages, once the pipeline is full
+  std::vector<double> turns;  // by rank: one micro-batch through all its stages in the steady state
   std::vector<double> work;   // by rank: all micro-batches
 };
 
-// Seconds of the rank with most work. Forwards and backwards of a rank follow one another, or are
-// merged and have several chunks to turn to.
+// Bubble in seconds of the rank with most work. Its forwards and backwards either alternate, or are
+// merged over several chunks.
 double bubble_by_formula(const PipelineLoad& load);
 
 }  // namespace weft::plan

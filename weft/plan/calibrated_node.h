@@ -1,4 +1,4 @@
-// What a node takes by a calibration, from its work.
+// Time of a node by a calibration and its work.
 #pragma once
 
 #include "weft/plan/calibration.h"
@@ -10,7 +10,8 @@ struct NodeSeconds {
   double link_call = 0, link_bytes = 0;
   double other = 0;
 
-  // `wire_seconds`: of emulated links, which run beside the copies; `untraced`: see MachineRates.
+  // `wire_seconds`: time on emulated links, concurrent with the copies. `untraced`: see
+  // MachineRates.
   exec::sim::Cost cost(const schedule::Entry& entry, double wire_seconds, double untraced) const;
 };
 
@@ -19,7 +20,7 @@ NodeSeconds node_seconds(const NodeWork& work,
                          const NodeFactor& factor,
                          const MachineRates& rates);
 
-// Of a node's kind, or of one like it; none where the calibrated run had none.
+// Factor of a node's kind or a similar kind; nullopt: the calibrated run had none.
 std::optional<NodeFactor> known_factor(const Calibration& calibration, schedule::Node node);
 
 }  // namespace weft::plan

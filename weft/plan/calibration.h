@@ -1,12 +1,12 @@
-// What a machine was measured to take, in one run, so that it says what other runs take on it:
-// other models, batches, layouts and orders.
+// Calibration of a machine by one run, to predict runs of other models, batches, layouts and
+// orders.
 //
-// Two parts. Rates are the machine's: how many operations of products and of attention it does in a
-// second, how many bytes it moves in memory and over links, what a call and a wait between lanes
-// take, how much slower compute is beside communication. Factors are the program's: of a kind of
-// node ("F.experts": a node's direction, piece and part), how much longer its products, attention,
-// other operations and exchanges take than the rates say of its work (node_work.h), and how many
-// calls they are. A kind that was not seen has the factors of its piece, or 1.
+// Two parts. Rates belong to the machine: FLOP/s of products and attention, bytes per second in
+// memory and over links, latencies of calls and lane waits, slowdown of compute beside
+// communication. Factors belong to the program. For a kind of node ("F.experts": direction, piece
+// and part) they scale the time that the rates give for its work (node_work.h): products,
+// attention, other operations and exchanges. They also count its calls. An unseen kind has the
+// factors of its piece, or 1.
 #pragma once
 
 #include <map>
@@ -25,36 +25,35 @@
 
 namespace weft::plan {
 
-// Seconds for one of each thing, on one rank. 0: it takes no time that could be told.
+// Seconds per unit on one rank. 0: not measurable.
 struct MachineRates {
   double product_flop = 0;
-  double weight_byte = 0;  // of a product's weights, besides its operations
-  double product = 0;      // its begin and end, whatever its size
+  double weight_byte = 0;  // per byte of a product's weights, besides its operations
+  double product = 0;      // latency of a product, independent of its size
   double attention_forward_flop = 0;
   double attention_backward_flop = 0;
   double memory_byte = 0;
   double memory_call = 0;
   double link_byte = 0;
   double link_call = 0;
-  double wake = 0;  // from the end of what another lane did to the node that waited for it
-  double turn = 0;  // that compute keeps a core which compute of another rank wants
+  double wake = 0;  // from the end of work on another lane to the start of the waiting node
+  double turn = 0;  // scheduler time slice of compute threads on one core
 
-  // Shares, and a number.
-  // What compute takes in a step, of what its operations take in a trace: what is between them,
-  // ranks that wait for each other, and what a trace adds.
+  // Dimensionless values. untraced: compute in an untraced step over the sum of traced operations.
+  // It covers gaps, ranks that wait for each other, and the cost of tracing.
   double untraced = 1;
-  double beside_communication = 0;  // of itself, that compute takes longer beside communication
-  double beside_compute = 0;        // and the other way round
-  double cores = 0;                 // that all ranks have together; 0: a device computes
+  double beside_communication = 0;  // relative slowdown of compute beside communication
+  double beside_compute = 0;        // relative slowdown of communication beside compute
+  double cores = 0;                 // cores of all ranks together; 0: a device computes
 
   bool operator==(const MachineRates&) const = default;
 };
 
 struct NodeFactor {
   double product = 1, attention = 1, memory = 1, link = 1;
-  double other = 1;         // times nominal seconds
-  double memory_calls = 1;  // of one node: operations that are neither product nor attention
-  double seconds = 0;       // of a node without any work
+  double other = 1;         // scales nominal seconds
+  double memory_calls = 1;  // operations of one node that are neither product nor attention
+  double seconds = 0;       // time of a node without any work
 
   bool operator==(const NodeFactor&) const = default;
 };
@@ -66,27 +65,27 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// A run without emulated links: traced steps, and what a step took untraced.
+// Run without emulated links: traced steps, and the untraced time of a step.
 struct CalibrationRun {
   const config::Config& config;
   const std::vector<trace::Timeline>& timelines;
   double seconds = 0;
 };
 
-// The cores that compute runs on: as `cores` and `turn` in the rates.
+// Cores of compute: see `cores` and `turn` in MachineRates.
 struct HostCores {
   double count = 0;
   double turn_seconds = 0;
 };
 
-// `overlapped` is the same run in an order in which communication is beside compute: it tells how
-// much slower the two are there.
+// `overlapped`: the same run in an order with communication under compute, which gives the mutual
+// slowdown.
 Calibration calibrate(const CalibrationRun& plain,
                       const std::optional<CalibrationRun>& overlapped,
                       const HostCores& cores);
 
-// The costs of another run, by pipeline rank. What its emulated links take (fabric.*) runs beside
-// the copies: the longer counts. ConfigError naming kinds of nodes that nothing is known of.
+// Node costs of another run, by pipeline rank. Emulated links (fabric.*) run concurrently with the
+// copies: the longer counts. ConfigError with the kinds of nodes that the calibration lacks.
 exec::sim::CostTable calibrated_costs(const config::Config& config,
                                       const grid::Grid& grid,
                                       const std::vector<schedule::RankPlan>& plans,
@@ -94,24 +93,24 @@ exec::sim::CostTable calibrated_costs(const config::Config& config,
 
 exec::sim::Overheads overheads_of(const Calibration& calibration);
 
-// What slows nodes of the run down beside each other.
+// Mutual slowdown of concurrent nodes of the run.
 exec::sim::Contention contention_of(const config::Config& config, const Calibration& calibration);
 
-// The step of a run, simulated at these costs.
+// Simulated step of a run at these costs.
 struct CalibratedStep {
   double seconds = 0;
-  exec::sim::CostTable costs;  // by pipeline rank; of nodes alone, before they slow each other down
+  exec::sim::CostTable costs;  // by pipeline rank; nodes alone, without mutual slowdown
 };
 CalibratedStep calibrated_step(const config::Config& config, const Calibration& calibration);
 
-// "F.experts": what all layers, micro-batches and slices have in common.
+// "F.experts": the node without layer, micro-batch and slice.
 std::string kind_of_node(schedule::Node node);
 
-// Two lines for people.
+// Description in two lines.
 std::string describe(const MachineRates& rates);
 
 std::string print(const Calibration& calibration);
-// ConfigError naming what is wrong with the text.
+// ConfigError that names the faulty text.
 Calibration parse_calibration(std::string_view text);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// What no machine takes: a calibration that was made while the machine was busy.
+// Implausible calibration values, from a machine that was busy.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace weft::plan {
 
-// Each with its value and the range that machines have; empty: there is none.
+// Each value with its plausible range; empty: all plausible.
 std::vector<std::string> calibration_doubts(const Calibration& calibration);
 
 }  // namespace weft::plan

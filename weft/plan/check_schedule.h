@@ -1,4 +1,4 @@
-// The schedule of a config that may be far too large to run: planned and verified.
+// Planned and verified schedule of a config, even one too large to run.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct ScheduleCheck {
   };
   std::vector<Rank> ranks;  // by pipeline rank
   std::vector<std::string> complaints;
-  std::int64_t micro_batches = 0;  // of the step
-  std::int64_t planned = 0;        // of them
+  std::int64_t micro_batches = 0;  // micro-batches of the step
+  std::int64_t planned = 0;        // micro-batches of the planned step
 
   bool valid() const { return complaints.empty(); }
 };
 
-// Plans and verifies the step of every pipeline rank. Where a step has so many micro-batches that
-// this takes longer than a user waits, it is done for fewer of them, as many as keep the shape: the
-// order of a pipeline repeats after its warm-up. `config` is legal.
+// Plans and verifies the step of every pipeline rank. A step with very many micro-batches is
+// shortened to a number that keeps its shape, since a pipeline repeats after its warm-up. `config`
+// must be legal.
 ScheduleCheck check_schedule(const config::Config& config);
 
 base::Json to_json(const ScheduleCheck& check);

@@ -1,4 +1,4 @@
-// Rates at which a run computes as long as it did: what a machine does, told by one number.
+// Rates fitted to a run's compute time by one factor.
 #pragma once
 
 #include "weft/config/config.h"
@@ -6,13 +6,13 @@
 
 namespace weft::plan {
 
-// The training step at these rates, and the same if communication took no time, whatever links the
-// config emulates.
+// Training step at these rates, and its time without communication, whatever links the config
+// emulates.
 double nominal_step_seconds(const config::Config& config, const NominalRates& rates);
 double nominal_compute_seconds(const config::Config& config, const NominalRates& rates);
 
-// Those of a machine on which the run computes for so many seconds in a step. Links that the config
-// does not emulate copy memory. Where nothing is computed, rates nobody measured.
+// Rates at which the run computes for `seconds` per step. Links that the config does not emulate
+// count as memory copies. Without any compute: the default rates.
 NominalRates rates_by_compute(const config::Config& config, double seconds);
 
 }  // namespace weft::plan

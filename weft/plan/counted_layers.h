@@ -1,6 +1,6 @@
-// What lives inside the nodes of a layer, counted in a short pipeline of such layers: gradients on
-// their way back, rows on the wire, what kernels work in, logits. What a run keeps between nodes
-// is declared (memory_book.h); this comes on top of it, once.
+// Memory inside the nodes of a layer, counted in a short pipeline of such layers: gradients in
+// transit, rows in transit, kernel workspaces, logits. Memory kept between nodes is declared
+// (memory_book.h); this is added once.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,14 @@
 
 namespace weft::plan {
 
-// Two ranks with layers like this one where the run has a pipeline, else one; as many micro-batches
-// as show its order. Tokens, ranks that share a layer, passes and vocabulary are the run's. Ranks
-// have two chunks where the run's have several and the stage sends: chunks in turn receive ahead.
+// Small run: two ranks with layers like this one if the run has a pipeline, otherwise one, with
+// enough micro-batches to show its order. Tokens, ranks per layer, passes and vocabulary are the
+// run's. Each rank has two chunks if the run has several and the stage sends, because alternating
+// chunks receive early.
 config::Config small_pipeline(const config::Config& config, const LayerAsked& asked, StageEnd end);
 
-// What the rank with that end has at most, less what its layers keep for the micro-batches in
-// flight while it works on that stage; none where the small run cannot be counted.
+// Peak of the rank with that end, minus the bytes its layers keep for micro-batches in flight
+// during that stage. nullopt: the small run cannot be counted.
 std::optional<double> counted_extra(const config::Config& small,
                                     StageEnd end,
                                     const StepCounter& counter);

@@ -1,4 +1,4 @@
-// Tables of text: comma-separated values, quoted where they hold commas or quotes.
+// Comma-separated values, with quotes around cells that contain commas or quotes.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft::plan {
 
-// A row and the line of the file it begins on.
+// Row with its first line number in the file.
 struct CsvRow {
   int line = 0;
   std::vector<std::string> cells;
@@ -17,12 +17,12 @@ struct CsvTable {
   std::vector<std::string> columns;
   std::vector<CsvRow> rows;
 
-  // The cell of a column, trimmed; empty where the row or the table has none.
+  // Trimmed cell of a column; empty if the row or the table lacks it.
   std::string cell(const CsvRow& row, std::string_view column) const;
 };
 
-// ConfigError naming `named` and the line: no header, a quote that does not end, a row with more
-// cells than the header, more rows or longer cells than any such table has.
+// ConfigError with `named` and the line: missing header, unterminated quote, more cells than the
+// header, or a table of implausible size.
 CsvTable parse_csv(const std::string& content, const std::string& named);
 
 }  // namespace weft::plan

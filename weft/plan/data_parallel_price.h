@@ -1,4 +1,4 @@
-// The end of a step: what data-parallel ranks exchange, and the optimizer.
+// Price of the end of a step: data-parallel exchanges and the optimizer.
 #pragma once
 
 #include <array>
@@ -11,14 +11,14 @@
 
 namespace weft::plan {
 
-// Seconds of one step's optimizer.
+// Optimizer time of one step.
 struct OptimizerSeconds {
-  double device = 0;   // its own kernels
-  double waiting = 0;  // on top, for what the host changes: that the device has nothing to do
+  double device = 0;   // kernels of the device
+  double waiting = 0;  // additional idle time of the device while the host updates
 };
 
-// Bytes a second of the host's AdamW on a rank's share: of a GPU's share of the memory's bandwidth,
-// or of what the cores of a rank reach of all that its machine has, where that is known.
+// Bytes per second of the host's AdamW for one rank: a GPU's share of the host bandwidth. If known,
+// the rate of the rank's share of the machine's cores limits it.
 double host_update_rate(const config::Config& config, const Hardware& hardware);
 
 class DataParallelPrice {
@@ -28,24 +28,23 @@ class DataParallelPrice {
                     const std::vector<derive::RankParameters>& ranks);
   DataParallelPrice(const config::Config& config, const Hardware& hardware);
 
-  // Seconds that nothing hides, on a rank whose micro-batch takes so long forward and back.
+  // Exposed seconds on a rank with these times per micro-batch, forward and backward.
   double exposed(double micro_batches, double forward, double backward) const;
   OptimizerSeconds optimizer() const;
 
  private:
-  // Parameters of the rank with most, and the ranks that have the same ones; those of them that
-  // are one instance of a distributed optimizer.
+  // Parameters of the largest rank and its replicas. stride: rank distance of replicas; sharers:
+  // replicas in one instance of the distributed optimizer.
   struct Replicated {
     double parameters = 0, replicas = 1, stride = 1, sharers = 1;
   };
 
   bool is_distributed() const;
-  // Those whose state a rank keeps.
+  // Parameters whose state a rank keeps.
   double own(const Replicated& each) const;
-  // Reductions of gradients, or gathers of weights: among all that have them, or the ranks of an
-  // instance.
+  // Time of gradient reductions or weight gathers, over all replicas or within an instance.
   double exchange_seconds(double bytes_of_parameter) const;
-  // Sums of an instance's gradients, between the instances.
+  // Time of gradient sums between the instances.
   double between_seconds(double bytes_of_parameter) const;
   double host_seconds(double parameters) const;
 

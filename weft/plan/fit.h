@@ -1,11 +1,10 @@
-// Calibration: a few numbers of the hardware files, fitted to published runs.
+// Fit of some hardware numbers to published runs.
 //
-// Each fitted number is shared by the GPUs that have the same part: a kind of chip has its share of
-// the peak, an architecture its kernels, a kind of host its time for a launch. The rows of the
-// fitted models are used and no others, so that whole models are held out. The sum of
-// |log(predicted / published)| is made least, coordinate by coordinate, from nominal values that a
-// weak prior pulls to; each model on each GPU weighs the same, because releases repeat rows.
-// Nothing is random, so that the fit can be repeated.
+// GPUs with the same part share a fitted number: a chip its share of the peak, an architecture its
+// kernels, a host its launch time. Only rows of the fitted models are used, so whole models are
+// held out. Coordinate descent minimises the sum of |log(predicted / published)|, starting at
+// nominal values with a weak prior towards them. Each model on each GPU has equal weight, because
+// releases repeat rows. The fit is deterministic.
 #pragma once
 
 #include <string>
@@ -16,15 +15,15 @@
 namespace weft::plan {
 
 struct FittedNumber {
-  std::string key;                // of the hardware files
-  std::vector<std::string> gpus;  // that share it
+  std::string key;                // key of the hardware files
+  std::vector<std::string> gpus;  // GPUs that share it
   double value = 0;
 };
 
 struct Fit {
   std::vector<FittedNumber> numbers;
-  HardwareTable hardware;  // with them
-  std::size_t rows = 0;    // that were used
+  HardwareTable hardware;  // table with these numbers
+  std::size_t rows = 0;    // used rows
 };
 
 Fit fit_hardware(const PublishedTable& table, const HardwareTable& hardware);

@@ -1,10 +1,10 @@
-// A kind of GPU and the machine around it, as data: what its maker says, and what was calibrated.
+// Kind of GPU and its machine as data: the maker's numbers and calibrated ones.
 //
-// A rank on processor cores is told by the same numbers (device: cpu): its cores are the
-// multiprocessors, and what joins ranks of one machine is in the place of NVLink.
+// A rank on processor cores uses the same numbers (device: cpu): its cores are the multiprocessors,
+// and links between ranks of one machine replace NVLink.
 //
-// The files are flat YAML, one `key: value` a line, with `#` comments that say where a number comes
-// from. Every key of hardware_keys() must be there, once, and within its range.
+// Files are flat YAML, one `key: value` per line, with `#` comments on the source of each number.
+// Every key of hardware_keys() must appear once, within its range.
 #pragma once
 
 #include <array>
@@ -18,15 +18,16 @@
 
 namespace weft::plan {
 
-// What matrix products are in. Fp32: the whole run, weights and activations too. Fp8: one scale a
-// tensor, or blocks; Mxfp8 and Nvfp4: scales of small blocks that the tensor cores apply.
+// Number format of matrix products. Fp32: the whole run, weights and activations included. Fp8: one
+// scale per tensor, or blocks. Mxfp8 and Nvfp4: scales of small blocks, applied by the tensor
+// cores.
 enum class Number { Fp32, Bf16, Fp8, Mxfp8, Nvfp4 };
 inline constexpr int kNumbers = static_cast<int>(Number::Nvfp4) + 1;
 inline constexpr double kMicroseconds = 1e-6;
 std::string_view word(Number number);
 
-// Whose program a price is of: its launches and what one costs, and how near its kernels come to
-// the card. Megatron Bridge's numbers are fitted to published runs, Weft's to its own.
+// Program behind a price: its launches with their cost, and the efficiency of its kernels. Megatron
+// Bridge's numbers are fitted to published runs, Weft's to its own runs.
 enum class Program { MegatronBridge, Weft };
 inline constexpr int kPrograms = 2;
 // "megatron", as on the command line.
@@ -34,87 +35,89 @@ std::string_view word(Program program);
 // "Megatron Bridge".
 std::string_view name_of(Program program);
 
-// What a program does of a step, whatever the card.
+// Work of a program in a step, independent of the GPU.
 struct ProgramWork {
-  bool launches_nodes = false;  // launch_us is for a node with all its kernels, else for a kernel
-  // Microseconds in which the device has nothing to do while the host reads the row counts of a
-  // layer. 0: they follow from its launches.
+  // True: launch_us is per node with all its kernels; false: per kernel.
+  bool launches_nodes = false;
+  // Idle microseconds of the device while the host reads the row counts of a layer. 0: they follow
+  // from its launches.
   double counts_us = 0;
-  double gradient_passes = 2;  // over all gradients, besides the optimizer's: set to zero, normed
+  // Passes over all gradients besides the optimizer's: zeroing and norm.
+  double gradient_passes = 2;
   double loss_forward = 3, loss_backward = 2;  // passes over the logits
-  // Passes over the rows of experts, each way, that a flex dispatcher makes besides those of the
-  // permutation: they are expanded by expert where they arrive, and summed before they return.
+  // Extra passes over expert rows, each way, of a flex dispatcher: it expands rows by expert on
+  // arrival, and sums them before the return.
   double flex_passes = 0;
-  // True: of each shape of a weight a gradient is kept that nothing reads (Transformer Engine,
-  // where products add to the gradient).
+  // True: keeps one unread gradient per weight shape (Transformer Engine, if products accumulate
+  // into the gradient).
   bool keeps_dummy_gradients = false;
 };
 ProgramWork work_of(Program program);
 
 struct Hardware {
-  std::string name;  // of the file: "h100"
+  std::string name;  // name of the file: "h100"
   std::string summary;
-  // What a rank computes on: a GPU, or some cores of a processor.
+  // Compute device of a rank: a GPU, or some cores of a processor.
   config::DeviceKind device = config::DeviceKind::Cuda;
-  // The program that the calibrated numbers are of.
+  // Program behind the calibrated numbers.
   Program program = Program::MegatronBridge;
-  // Numbers that Weft's own engine has instead, by key: the lines `weft_KEY: number`.
+  // Replacement numbers for Weft's own engine by key: the lines `weft_KEY: number`.
   std::map<std::string, double> of_weft;
   ProgramWork work;
 
-  // As advertised.
+  // Advertised numbers.
   double sms = 0;
-  double memory_gb = 0;    // 1e9 bytes, as CUDA counts them
-  double memory_gbps = 0;  // 1e9 bytes a second, of its own memory
+  double memory_gb = 0;    // 1e9 bytes, as in CUDA
+  double memory_gbps = 0;  // 1e9 bytes per second of its own memory
   double gpus_per_node = 0;
-  double nvlink_domain = 0;                       // GPUs that NVLink joins
-  double nvlink_gbps = 0;                         // each way
-  double nic_gbps = 0;                            // of a GPU's share of the network, each way
-  double host_link_gbps = 0;                      // to the host's memory, each way
-  double host_memory_gb = 0;                      // of a GPU's share of its host
-  double host_memory_gbps = 0;                    // the same: what its cores read and write
-  std::array<double, kNumbers> peak_tflops = {};  // dense; 0: it has no such products
+  double nvlink_domain = 0;     // GPUs joined by NVLink
+  double nvlink_gbps = 0;       // per direction
+  double nic_gbps = 0;          // a GPU's share of the network, per direction
+  double host_link_gbps = 0;    // to host memory, per direction
+  double host_memory_gb = 0;    // a GPU's share of its host
+  double host_memory_gbps = 0;  // a GPU's share: reads and writes of the host's cores
+  std::array<double, kNumbers> peak_tflops = {};  // dense; 0: no such products
 
-  // Calibrated.
-  double sustained_share = 1;  // clock that the power limit leaves, of the one the peak is for
-  std::array<double, kNumbers> gemm_share = {};  // large products, of the sustained peak
-  // The same of the head's in bf16 where the layers' are in fewer bits; 0: as bf16 is otherwise.
+  // Calibrated numbers.
+  double sustained_share = 1;  // share of the advertised clock under the power limit
+  std::array<double, kNumbers> gemm_share = {};  // large products, share of the sustained peak
+  // gemm_share of the bf16 head beside layers in narrower formats; 0: as other bf16 products.
   double gemm_share_head = 0;
-  double tile_rows = 0, tile_columns = 0;  // of a product's result, that are computed at a time
-  double tile_us = 0;                      // begin and end of one such tile
-  double attention_forward_share = 0;      // of the sustained peak in bf16, or in fp32 runs fp32
+  double tile_rows = 0, tile_columns = 0;  // tile of a product's result
+  double tile_us = 0;                      // prologue and epilogue of one tile
+  double attention_forward_share = 0;      // share of the sustained peak in bf16; fp32 in fp32 runs
   double attention_backward_share = 0;
-  double memory_share = 0;    // of memory_gbps that kernels reach
-  double kernel_us = 0;       // from the end of one kernel to the work of the next
-  double launch_us = 0;       // the host's time for a kernel, with the program around it
-  double nvlink_share = 0;    // of nvlink_gbps, by dispatchers that send a token once to a rank
-  double exchange_share = 0;  // the same by collectives and a plain all-to-all
-  double nic_share = 0;       // of nic_gbps
+  double memory_share = 0;  // share of memory_gbps that kernels reach
+  double kernel_us = 0;     // from the end of one kernel to the work of the next
+  double launch_us = 0;     // host time per kernel, including the program around it
+  double nvlink_share = 0;  // share of nvlink_gbps, for dispatchers that send a token once per rank
+  double exchange_share = 0;  // share of nvlink_gbps, for collectives and a plain all-to-all
+  double nic_share = 0;       // share of nic_gbps
   double nvlink_latency_us = 0;
   double nic_latency_us = 0;
-  double dispatch_sms = 0;       // taken by a dispatch where the run does not say
+  double dispatch_sms = 0;       // multiprocessors of a dispatch, unless the run sets them
   double reserved_gb = 0;        // context, allocator and libraries
-  double host_link_share = 0;    // of host_link_gbps, by copies both ways at one time
-  double host_memory_share = 0;  // of host_memory_gbps, by the host's AdamW
-  double host_memory_free = 0;   // of host_memory_gb, for what a run offloads
-  double host_core_gbps = 0;     // by AdamW on one core of the host; 0: cores are no limit
+  double host_link_share = 0;    // share of host_link_gbps, for copies in both directions at once
+  double host_memory_share = 0;  // share of host_memory_gbps, for the host's AdamW
+  double host_memory_free = 0;   // share of host_memory_gb that offloading may use
+  double host_core_gbps = 0;     // AdamW on one host core; 0: cores are no limit
 
   double peak(Number number) const { return peak_tflops[static_cast<std::size_t>(number)] * 1e12; }
-  // Large matrix products, operations a second.
+  // FLOP/s of large matrix products.
   double gemm_rate(Number number) const {
     return peak(number) * sustained_share * gemm_share[static_cast<std::size_t>(number)];
   }
   double memory_rate() const { return memory_gbps * 1e9 * memory_share; }
-  // Bytes a second, and bytes.
+  // Bytes per second, and bytes.
   double host_link_rate() const { return host_link_gbps * 1e9 * host_link_share; }
   double host_memory_rate() const { return host_memory_gbps * 1e9 * host_memory_share; }
   double host_room() const { return host_memory_gb * 1e9 * host_memory_free; }
 };
 
-// One number of a Hardware, by its key in the file.
+// One number of a Hardware and its key in the file.
 struct HardwareKey {
   std::string_view key;
-  double Hardware::*field = nullptr;  // or, of a number's row,
+  double Hardware::*field = nullptr;  // or, for one number of a row,
   std::array<double, kNumbers> Hardware::*row = nullptr;
   Number number = Number::Bf16;
   double least = 0, most = 0;
@@ -126,22 +129,22 @@ struct HardwareKey {
 };
 const std::vector<HardwareKey>& hardware_keys();
 
-// ConfigError naming `named` and the line of every key that is unknown, given twice, missing, no
-// number, or out of its range; and numbers that contradict each other.
+// ConfigError with `named` and the line of every unknown, repeated, missing, non-numeric or
+// out-of-range key, and of contradicting numbers.
 Hardware parse_hardware(const std::string& content, const std::string& named);
 
-// The same card under a program. ConfigError where the file has no numbers of it.
+// Variant of the hardware under a program. ConfigError if the file lacks its numbers.
 Hardware as_run_by(const Hardware& hardware, Program program);
-// Whether the file has numbers of the program.
+// True if the file has numbers for the program.
 bool knows(const Hardware& hardware, Program program);
 
-// The GPUs a folder has files of, by name.
+// Names of the GPUs with a file in the folder.
 std::vector<std::string> known_hardware(const std::filesystem::path& folder);
-// FOLDER/<word>.yaml, or a path (a word with '/', ending in .yaml, or that is a file). ConfigError
-// that lists the known ones where there is no such file.
+// Finds FOLDER/<word>.yaml, or a path (a word with '/', with .yaml, or of an existing file).
+// ConfigError with the known names if there is no such file.
 Hardware find_hardware(const std::filesystem::path& folder, const std::string& word);
 
-// The content of the file with these calibrated numbers in place of its own; comments stay.
+// Replaces the calibrated numbers in the content of the file; keeps comments.
 std::string with_calibrated(const std::string& content, const Hardware& hardware);
 
 }  // namespace weft::plan

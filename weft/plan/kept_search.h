@@ -1,4 +1,4 @@
-// A search as text, so that a command that goes on with it need not search again.
+// Search result as text, so that a later command need not repeat the search.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace weft::plan {
 
-// What took the time: the search and what was asked of its best layout. The rest of a report is
-// cheap, and made anew.
+// Expensive parts of a report: the search, and the questions about its best layout. The rest is
+// recomputed.
 struct KeptSearch {
   SearchResult search = {};
   std::vector<KnobStep> steps = {};
@@ -18,12 +18,12 @@ struct KeptSearch {
   std::vector<FitWay> ways = {};
 };
 
-// Everything the answer depends on but the program itself. `others`: the hardware that a model that
-// fits nowhere is tried on.
+// Every input of the answer except the program itself. `others`: hardware to try if the model fits
+// nowhere.
 std::string question_text(const PlanAsk& ask, std::size_t top, const std::vector<Hardware>& others);
 
 base::Json to_json(const KeptSearch& kept);
-// nullopt: it is none.
+// nullopt: not a kept search.
 std::optional<KeptSearch> kept_search(const base::Json& json);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// Kernels as they are written down: each call adds those of all directions.
+// List of kernels: each call adds the kernels of all directions.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace weft::plan {
 
-// How a product gets its input in few bits.
+// Conversion of a product's input to a narrow format.
 enum class Cast {
-  Alone,  // by a kernel
-  Fused,  // by what makes the input: the norm before it, or a fused feed-forward
+  Alone,  // separate kernel
+  Fused,  // fused into the producer of the input: the preceding norm, or a fused feed-forward
 };
 
-// A call for one of several groups, of a launch with all that a program does around it.
+// Cost of one launch among several groups, relative to a full launch.
 inline constexpr double kGroupLaunch = 0.25;
 
 // Groups of (m, k) x (k, n).
@@ -26,17 +26,17 @@ class KernelList {
   KernelList(const config::ModelConfig& of_model, const Workload& the_work)
       : model(of_model), work(the_work) {}
 
-  // One kernel each way that reads and writes so many values of the run.
+  // Adds one kernel per direction that reads and writes this many values.
   void memory(schedule::Piece piece,
               schedule::Part part,
               double forward_values,
               double backward_values,
               double launches = 1);
-  // Launches of the host, beside a kernel each way that moves next to nothing.
+  // Adds host launches, with a negligible kernel per direction.
   void launch(schedule::Piece piece, schedule::Part part, double forward, double backward);
-  // So many small kernels that move next to nothing.
+  // Adds small kernels of negligible size.
   void small(schedule::Piece piece, schedule::Part part, int forward, int backward);
-  // Forward, input gradient and weight gradient, with the casts of what enters them.
+  // Adds forward, input gradient and weight gradient, with the casts of their inputs.
   void product(schedule::Piece piece,
                schedule::Part part,
                const ProductShape& shape,
@@ -55,7 +55,7 @@ class KernelList {
   std::vector<Kernel> kernels_;
 };
 
-// Norm, projections, attention and residual of a layer.
+// Adds norm, projections, attention and residual of a layer.
 void add_attention(KernelList& list, std::int64_t layer);
 
 }  // namespace weft::plan

@@ -1,9 +1,9 @@
-// The kernels of one layer: what the device computes and moves, and what the host launches.
+// Kernels of one layer: device work, and launches of the host.
 //
-// They are those of a good implementation on GPUs: norms fused with what casts their output, fused
-// attention, grouped products for the experts, weight gradients that add to fp32 inside the
-// product. Counts of launches are those of an eager program in Python, where one operation on
-// tensors is one or two kernels.
+// The list assumes a good GPU implementation: norms fused with the cast of their output, fused
+// attention, grouped products for the experts, weight gradients accumulated in fp32 inside the
+// product. Launch counts are those of an eager Python program, in which one tensor operation is one
+// or two kernels.
 #pragma once
 
 #include <vector>
@@ -23,28 +23,28 @@ enum class KernelKind {
 
 struct Kernel {
   schedule::Piece piece = schedule::Piece::Attention;
-  schedule::Part part = schedule::Part::None;  // where a pass splits the piece
+  schedule::Part part = schedule::Part::None;  // set if a pass splits the piece
   schedule::Direction direction = schedule::Direction::F;
   KernelKind kind = KernelKind::Memory;
   Number number = Number::Bf16;
   double m = 0, n = 0, k = 0, groups = 1;
   double flops = 0;
   double bytes = 0;      // read and written
-  double launches = 1;   // of the host
-  bool is_head = false;  // of the model: in bf16, whatever the layers are in
+  double launches = 1;   // launches of the host
+  bool is_head = false;  // the model's head: bf16 in any layer format
 };
 
-// Of layer `layer`: forward, input gradients and weight gradients, without what travels.
+// Kernels of layer `layer`: forward, input gradients and weight gradients, without communication.
 std::vector<Kernel> layer_kernels(const config::Config& config,
                                   const Workload& work,
                                   std::int64_t layer);
-// The same of the ends of the model.
+// Kernels of the ends of the model.
 std::vector<Kernel> embed_kernels(const config::Config& config, const Workload& work);
 std::vector<Kernel> head_kernels(const config::Config& config, const Workload& work);
-// What multi-token prediction has besides a layer and a head: norms and a product.
+// Additional kernels of multi-token prediction besides a layer and a head: norms and a product.
 std::vector<Kernel> mtp_kernels(const config::Config& config, const Workload& work);
 
-// On the device, alone.
+// Time on the device alone.
 double device_seconds(const Kernel& kernel, const Hardware& hardware);
 
 }  // namespace weft::plan

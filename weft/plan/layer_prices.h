@@ -1,4 +1,4 @@
-// What each kind of layer of a run takes, launches included: each kind is priced once.
+// Times of each kind of layer in a run, launches included; each kind is priced once.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,29 @@
 
 namespace weft::plan {
 
-// Formula: sums, and two lanes for what is merged; for a sieve of many layouts. Schedule: the real
-// order on the clock (simulated_layer.h).
+// Formula: sums, and two lanes for merged nodes; a sieve for many layouts. Schedule: the real order
+// on the simulated clock (simulated_layer.h).
 enum class Depth { Formula, Schedule };
 
-// How much longer nodes of a layer take than their kernels and wires.
+// Stretch of a layer's nodes over their kernels and wires.
 struct NodeStretch {
   double all = 1;       // every node
-  double compute = 1;   // nodes of compute, besides
-  double launches = 0;  // of such a node, the share in which the device waits for launches
+  double compute = 1;   // compute nodes, additionally
+  double launches = 0;  // share of a compute node in which the device waits for launches
 };
 
 struct LayerPrice {
   LayerTime time;
   PlainTime plain;
-  PlainTime merged;  // of a forward with a backward, where the run merges them
-  PlainTime round;   // of a round of merged layers, besides those
-  // By launches, and where forwards are merged with backwards by the transfers beside them.
+  PlainTime merged;  // a forward merged with a backward, if the run merges them
+  PlainTime round;   // additional time per round of merged layers
+  // Stretch by launches, and by concurrent transfers if the run merges forwards with backwards.
   NodeStretch forward, backward;
 };
 
-// Layers that were priced by formula before, for who prices very many runs that differ in their
-// layout and in what a planner turns: a layer does not know how long the pipeline is. Safe to use
-// from several threads; what is remembered does not depend on who comes first.
+// Cache of layers priced by formula, for many runs that differ in layout and planner settings: a
+// layer is independent of the pipeline length. Thread-safe; the content does not depend on the
+// order of callers.
 class FormulaLayers {
  public:
   const LayerPrice& of(const std::string& name, const std::function<LayerPrice()>& make);
@@ -60,9 +60,9 @@ class LayerPrices {
               const Routing& routing,
               FormulaLayers* known);  // by formula
 
-  // `place_in_stage`: which of a stage's layers it is, from 0.
+  // `place_in_stage`: index of the layer in its stage, from 0.
   const LayerPrice& of(std::int64_t layer, int place_in_stage);
-  // Of the ends of the model: only `time` and `plain`.
+  // Ends of the model: only `time` and `plain` are set.
   LayerPrice embed() const;
   LayerPrice head() const;
   LayerPrice mtp() const;
@@ -81,7 +81,7 @@ class LayerPrices {
   Depth depth_;
   LayerMemory memory_;
   FormulaLayers* known_ = nullptr;
-  std::string name_;  // of the run among those that `known_` has layers of
+  std::string name_;  // name of the run in `known_`
   std::map<Kind, LayerPrice> kinds_;
 };
 

@@ -1,5 +1,5 @@
-// A run of layers like one of a model's, without anything else of it: what small runs are made of
-// that say what one more layer takes.
+// Run of identical layers without the rest of a model, for small runs that measure the cost of one
+// more layer.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace weft::plan {
 
-// Every layer is as `layer` is, and runs again as a whole or not. No pipeline, nothing to exchange
-// between data-parallel ranks, nothing offloaded (offloaded_layers.h does that); its parts are
-// those that a schedule has.
+// Config with layers like `layer`, recomputed as a whole or not. No pipeline, no data-parallel
+// exchange, no offload (offloaded_layers.h handles that). It has only parts that a schedule
+// supports.
 config::Config layers_alone(const config::Config& config, std::int64_t layer, Recomputed whole);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// Which of layouts comes first whose prices differ by less than a price can tell? The simpler one.
+// Order of layouts whose prices differ less than the price's accuracy: the simpler one first.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,16 @@
 
 namespace weft::plan {
 
-// How much there is to set up and to go wrong: axes that are more than 1, and modes that are not
-// those of a plain run (overlap, delayed weight gradients, graphs, what runs again, what is on the
-// host).
+// Complexity of a layout: axes above 1, and modes beyond a plain run (overlap, delayed weight
+// gradients, graphs, recomputation, host memory).
 int parts_of(const LayoutChoice& choice, const LayoutWriter& writer);
 
-// `sorted`: fastest first. Of those that are no more than a tie slower than the fastest that is
-// left, the one with fewest parts is next; of several, the one by hybridep where NVLink joins more
-// than a machine (advice A9: overlap may hide what another dispatcher costs, and then the price
-// does not see it), then the one with least memory, then the fastest.
+// Reorders `sorted` (fastest first). Among layouts within a tie of the fastest remaining one, the
+// next is the one with fewest parts. Further criteria in order: hybridep if NVLink joins more than
+// a machine (advice A9: overlap can hide a dispatcher's cost from the price); least memory; speed.
 std::vector<PricedLayout> simpler_first(std::vector<PricedLayout> sorted, const LayoutSpace& space);
 
-// Whether the price tells two layouts apart.
+// True if the price cannot separate two layouts.
 bool are_tied(const PricedLayout& one, const PricedLayout& other);
 
 }  // namespace weft::plan

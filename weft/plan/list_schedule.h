@@ -1,13 +1,13 @@
-// List scheduling: an order of a step found by a rule instead of written by a builder. Whenever a
-// lane is free it takes, of the nodes whose needs are over, the most urgent one.
+// List scheduling: an order of a step by a priority rule. A free lane takes the most urgent ready
+// node.
 //
-// What keeps the bits and the meaning is kept: every node starts after what the anatomy requires of
-// it, which includes the order of the gradients of a weight. Memory is held by gates for what
-// computes. In the given order the compute lane turns to a micro-batch when so many others have
-// gone forward through the stage, and so many have left it; here it does at most `forward_slack`
-// and `slack` of them sooner. A step that the given order brings to its end comes to its end under
-// every rule: the first thing that it did and that never happens here would need nothing but what
-// happened before it, there and here.
+// Bits and meaning are kept: every node starts after its requirements in the anatomy, including the
+// order of a weight's gradients. Gates limit the memory of compute. In the given order the compute
+// lane enters a micro-batch when certain numbers of others have passed the stage forward and have
+// left it. A rule may enter at most `forward_slack` and `slack` of them earlier.
+//
+// A step that completes in the given order completes under every rule. Proof: the given order's
+// first node that never ran here would need only nodes before it, which ran here too.
 #pragma once
 
 #include <vector>
@@ -19,19 +19,19 @@
 namespace weft::plan {
 
 struct ListRule {
-  std::vector<double> urgency;  // of each job; the greatest goes first
+  std::vector<double> urgency;  // per job; the largest goes first
   int forward_slack = 0;
   int slack = 0;
 };
 
 struct ListOrder {
-  std::vector<std::vector<int>> issued;  // by pipeline rank: entries of its given graph, in order
-  double seconds = 0;  // without what a host that waits does to what is issued behind it
+  std::vector<std::vector<int>> issued;  // by pipeline rank: entries of its given graph in order
+  double seconds = 0;                    // without the effect of a waiting host on later issues
 };
 
 class ListSchedule {
  public:
-  // What is done at once: a node, or an operation in which pipeline ranks meet.
+  // Unit of scheduling: a node, or an operation in which pipeline ranks meet.
   struct Job {
     std::vector<std::pair<int, int>> members;  // pipeline rank and entry
     double seconds = 0;
@@ -39,28 +39,27 @@ class ListSchedule {
     int needs = 0;
   };
 
-  // `plans` and `step`, whose graphs are theirs, outlive it.
+  // `plans` and `step`, which has their graphs, must outlive it.
   ListSchedule(const std::vector<schedule::RankPlan>& plans, const exec::sim::SimulatedStep& step);
 
   const std::vector<Job>& jobs() const { return jobs_; }
   const schedule::Node& node_of(int job) const;
-  // Seconds from the start of a job to the end of its micro-batch's last input gradient, by the
-  // longest way; a weight gradient, and what is of no micro-batch: its own.
+  // Longest path in seconds from the start of a job to the end of its micro-batch's last input
+  // gradient. For a weight gradient, or a node without a micro-batch: its own duration.
   const std::vector<double>& tails() const { return tails_; }
 
   ListOrder run(const ListRule& rule) const;
 
  private:
-  // A micro-batch in a chunk of a pipeline rank.
+  // Micro-batch in a chunk of a pipeline rank.
   struct Visit {
     int nodes = 0, forward_nodes = 0;
-    // Of others, before it enters in the given order.
+    // Other micro-batches before it enters in the given order.
     int forwards = 0, leavings = 0;
   };
   struct Stage {
-    std::vector<int>
-        visit_of;  // by entry; kNone: of no micro-batch, or on another lane than compute
-    std::vector<Visit> visits;  // in the order in which they enter
+    std::vector<int> visit_of;  // by entry; kNone: no micro-batch, or not on the compute lane
+    std::vector<Visit> visits;  // in order of entry
   };
   class Run;
 

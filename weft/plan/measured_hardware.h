@@ -1,9 +1,9 @@
-// A hardware profile of the machine at hand: what was timed on it, and what one run of it showed.
+// Hardware profile of this machine from timings and one calibrated run.
 //
-// Advertised numbers are ceilings that were timed here. Calibrated ones are those at which the
-// planner's kernels take as long as the operations of the calibrated run did, class by class. What
-// one machine cannot tell is given by the user, taken from the profile of a machine like it, or
-// assumed; every number says which.
+// Advertised numbers are ceilings timed here. Calibrated numbers make the planner's kernels take
+// the time of the run's operations, class by class. Numbers that one machine cannot give come from
+// the user, from the profile of a similar machine, or from assumptions; each number states its
+// source.
 #pragma once
 
 #include <array>
@@ -18,53 +18,54 @@
 
 namespace weft::plan {
 
-// A product (m, k) x (k, n), alone on the device.
+// Product (m, k) x (k, n), alone on the device.
 struct TimedProduct {
   double m = 0, n = 0, k = 0;
   double seconds = 0;
 };
 
-// Rates are a second, of what one rank computes on.
+// Rates per second of one rank's device.
 struct TimedMachine {
-  std::string summary;  // what it is: "Neoverse-V1, 1 core a rank"
+  std::string summary;  // description: "Neoverse-V1, 1 core a rank"
   config::DeviceKind device = config::DeviceKind::Cpu;
   double multiprocessors = 0;  // or cores of a rank
-  double ranks = 0;            // of such a rank, on this machine
+  double ranks = 0;            // ranks on this machine
   double memory_bytes = 0, reserved_bytes = 0;
-  double host_memory_bytes = 0;  // of a GPU's share of its host; 0 of processor cores
-  double host_memory_free = 0;   // of it, a share
-  double host_copy_rate = 0;     // bytes read and written by the host's cores, a share
-  std::array<double, kNumbers> flop_rate = {};  // of a large product; 0: it cannot compute it
+  double host_memory_bytes = 0;  // a GPU's share of its host; 0: processor cores
+  double host_memory_free = 0;   // free share of it
+  double host_copy_rate = 0;     // bytes read and written by the host's cores, a GPU's share
+  std::array<double, kNumbers> flop_rate = {};  // large product; 0: unsupported
   double copy_rate = 0;                         // bytes read and written
-  double link_rate = 0,
-         link_rate_both = 0;                // bytes to or from the host's memory; at once, each way
-  double launch_seconds = 0;                // of the host, for a kernel
-  std::vector<TimedProduct> products = {};  // of few rows, in the number of the calibrated run
+  // Bytes to or from host memory; in both directions at once, per direction.
+  double link_rate = 0, link_rate_both = 0;
+  double launch_seconds = 0;  // host time per kernel
+  // Products with few rows, in the format of the calibrated run.
+  std::vector<TimedProduct> products = {};
 };
 
-// Who says the numbers that this machine does not.
+// Sources of numbers that this machine cannot give.
 struct TellsRest {
-  std::optional<Hardware> like;         // a profile
-  std::map<std::string, double> given;  // by key; before all others
+  std::optional<Hardware> like;         // similar profile
+  std::map<std::string, double> given;  // by key; takes precedence
 };
 
 struct MeasuredHardware {
   Hardware hardware;
-  std::map<std::string, std::string> sources;  // of every key
-  std::vector<std::string> assumed;            // keys that nobody has measured or said
+  std::map<std::string, std::string> sources;  // by key
+  std::vector<std::string> assumed;            // keys without a measurement or a statement
 };
 
-// `config` is judged, and what the calibration was made of. ConfigError where a key is unknown,
-// where a GPU is like none, and where nothing could be told of products or memory.
+// `config`: judged, the run of the calibration. ConfigError for an unknown key, a GPU without a
+// similar profile, or missing results for products or memory.
 MeasuredHardware measured_hardware(const config::Config& config,
                                    const Calibration& calibration,
                                    const TimedMachine& machine,
                                    const TellsRest& rest);
 
-// A hardware file, with where each number is from. `made` is a line on when and by what.
+// Hardware file with the source of each number. `made`: line on the time and tool.
 std::string hardware_yaml(const MeasuredHardware& measured, const std::string& made);
 
-// "nic_gbps=25" as a key and its number. ConfigError where it is none of a hardware file.
+// Parses "nic_gbps=25". ConfigError for a key that hardware files lack.
 std::pair<std::string, double> parse_given(const std::string& word);
 
 }  // namespace weft::plan

@@ -1,10 +1,9 @@
-// HOW SURE IS A PRICE? Published runs that are like a layout, with what the model makes of them,
-// and the modes of a layout that no published run has.
+// Confidence in a price: published runs similar to a layout with the model's errors on them, and
+// modes of the layout that no published run has.
 //
-// The errors are those of runs that no number was fitted on. Near is a run of the same class (with
-// or without experts), then on the same GPU, in the same format, by the same dispatcher, in the
-// same order. Errors are priced when they are asked for, so that they are those of the hardware
-// files at hand.
+// Only runs that no number was fitted to count. Similar means the same class (with or without
+// experts), then the same GPU, format, dispatcher and order. Errors are priced on demand with the
+// current hardware files.
 #pragma once
 
 #include <map>
@@ -18,19 +17,19 @@
 
 namespace weft::plan {
 
-// What measurements say of a price.
+// Evidence of measurements for a price.
 struct Trust {
-  std::optional<ErrorSummary> band;     // of the nearest held-out runs; nullopt: there are none
-  std::vector<std::string> unmeasured;  // modes, or modes together, that no published run has
+  std::optional<ErrorSummary> band;     // errors on the nearest held-out runs; nullopt: none
+  std::vector<std::string> unmeasured;  // modes, or combinations, that no published run has
 };
 
-// "±7 %, 9 of 10 within 21 %"; empty where there is no band.
+// "±7 %, 9 of 10 within 21 %"; empty: no band.
 std::string band_text(const Trust& trust);
 base::Json to_json(const Trust& trust);
 
 class MeasuredRuns {
  public:
-  // `tables` with runs that were measured, `hardware` by GPU.
+  // `tables`: measured runs. `hardware`: by GPU.
   MeasuredRuns(std::vector<PublishedTable> tables, HardwareTable hardware);
 
   Trust of(const config::Config& config, const Hardware& hardware);
@@ -40,7 +39,7 @@ class MeasuredRuns {
     const PublishedRun* run;
     bool is_held_out = false;
     std::set<RunMode> modes;
-    std::optional<double> error = {};  // once it was priced
+    std::optional<double> error = {};  // set once priced
   };
 
   std::optional<ErrorSummary> band_of(const config::Config& config, const Hardware& hardware);

@@ -1,9 +1,8 @@
-// What the memory of many runs is made of, looked up once: what a layer keeps, from the bytes that
-// its pieces declare, and which micro-batches of a pipeline rank are in flight together, from the
-// order of its turns.
+// Cached parts of the memory of many runs: bytes that a layer's pieces declare as kept, and the
+// micro-batches in flight on a pipeline rank, from the order of its turns.
 //
-// A book is of runs that differ in their layout and in what the planner turns, and are else the
-// same. Safe to use from several threads; what it says does not depend on who comes first.
+// The runs of a book differ only in layout and planner settings. Thread-safe; the content does not
+// depend on the order of callers.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +22,21 @@
 
 namespace weft::plan {
 
-// Bytes of one micro-batch.
+// Bytes per micro-batch.
 struct KeptLayer {
   double kept = 0;   // between forward and backward
-  double again = 0;  // on top of it at most, while its backward runs
-  double away = 0;   // kept more where nothing of it is offloaded
-  double host = 0;   // in the host's memory meanwhile
+  double again = 0;  // additional peak during its backward
+  double away = 0;   // additional bytes if nothing of it is offloaded
+  double host = 0;   // in host memory meanwhile
 
   KeptLayer operator*(double factor) const;
 };
 
-// What follows the last layer of a stage: a send, on a rank with the head in another stage or on
-// one without it, or the head.
+// End of a stage: a send, on a rank that has the head in another stage (SendBesideHead) or not
+// (Send), or the head.
 enum class StageEnd { Send, SendBesideHead, Head };
 
-// What a layer is, for its memory.
+// Properties of a layer that decide its memory.
 struct LayerAsked {
   std::int64_t layer = 0;
   Recomputed whole = Recomputed::No;
@@ -45,23 +44,24 @@ struct LayerAsked {
   std::vector<schedule::PieceName> offloaded = {};
 };
 
-// Micro-batches whose forward is there and whose backward is not over, by chunk of the rank.
+// Micro-batches between their forward and the end of their backward, by chunk of the rank.
 using Flight = std::vector<int>;
-// By chunk: every flight that some turn of it has, its own micro-batch in it, without those of
-// which another has as much of every chunk.
+// Flights by chunk: one per turn, including its own micro-batch, without flights that another
+// dominates in every chunk.
 using ChunkFlights = std::vector<std::vector<Flight>>;
 
-// The most bytes besides weights, gradients and optimizer state that each pipeline rank has at one
-// time of a training step, counted; none where that cannot be.
+// Peak bytes besides weights, gradients and optimizer state on each pipeline rank in a training
+// step, counted. Empty: not countable.
 using StepCounter = std::function<std::vector<double>(const config::Config&)>;
 
 class MemoryBook {
  public:
   MemoryBook() = default;
-  // With what lives inside the nodes of a layer counted (counted_layers.h), not told by formula.
+  // Variant that counts memory inside the nodes of a layer (counted_layers.h) instead of using a
+  // formula.
   explicit MemoryBook(StepCounter counter) : counter_(std::move(counter)) {}
 
-  // Of a layer of the config, by a small run of such layers.
+  // Memory of a layer of the config, from a small run of such layers.
   KeptLayer layer(const config::Config& config, const LayerAsked& asked);
 
   bool counts() const { return counter_ != nullptr; }
@@ -69,25 +69,26 @@ class MemoryBook {
   // By pipeline rank.
   const std::vector<ChunkFlights>& flights(const config::Config& config);
 
-  // On top of what is kept, at most, while a stage that ends as `end` says works on a layer like
-  // this one; none where nothing counts it.
+  // Additional peak beyond kept memory while a stage that ends as `end` works on such a layer.
+  // nullopt: no counter.
   std::optional<double> counted(const config::Config& config,
                                 const LayerAsked& asked,
                                 StageEnd end);
 
-  // derive::stages_of, derive::rank_parameters, and what offloaded_layers.h says of the config.
+  // Cached derive::stages_of, derive::rank_parameters and the results of offloaded_layers.h.
   const std::vector<derive::Stage>& stages(const config::Config& config);
   const std::vector<derive::RankParameters>& parameters(const config::Config& config);
-  // Bytes of a gradient of every shape that the layers' weights have on a rank, once each.
+  // Bytes of one gradient per weight shape of the layers on a rank.
   double dummy_gradients(const config::Config& config);
   const std::vector<OffloadablePart>& offloadable(const config::Config& config,
                                                   std::int64_t layer,
                                                   Recomputed whole);
-  // By stage and layer of it; none where nothing is offloaded.
+  // By stage and layer of it; empty: nothing is offloaded.
   const OffloadedStages& offloaded(const config::Config& config);
 
  private:
-  // What `known` has under the name, or `make` makes. It stays as long as the book.
+  // Cached value of the name, made by `make` at first use. References stay valid as long as the
+  // book.
   template <typename Value, typename Make>
   const Value& look_up(std::map<std::string, Value>& known,
                        const std::string& name,

@@ -1,4 +1,4 @@
-// The keys by which a run trades time or host memory for memory of its device.
+// Keys that trade time or host memory for device memory.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 
 namespace weft::plan {
 
-// Layouts that are searched and savings that are looked for turn all of these.
+// Keys that both layout searches and savings change.
 inline constexpr std::array<std::string_view, 14> kMemoryKeys{
     "model.recompute_granularity",
     "model.recompute_method",
@@ -23,7 +23,7 @@ inline constexpr std::array<std::string_view, 14> kMemoryKeys{
     "optimizer.overlap_cpu_optimizer_d2h_h2d",
     "optimizer.use_precision_aware_optimizer"};
 
-// And savings alone: a layout leaves them as the model has them.
+// Keys that only savings change; a layout leaves them as in the model.
 inline constexpr std::array<std::string_view, 6> kKeysOfSavings{"runtime.recompute_under_overlap",
                                                                 "model.cuda_graph_scope",
                                                                 "optimizer.exp_avg_dtype",

@@ -1,4 +1,4 @@
-// Sizes of memory as cards and drivers tell them: in GiB, everywhere.
+// Memory sizes in GiB, as GPUs and drivers state them.
 #pragma once
 
 namespace weft::plan {

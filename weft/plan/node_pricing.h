@@ -1,6 +1,6 @@
-// What each node of a pipeline rank's graph takes on a kind of GPU: kernels by piece and part
-// (kernel_work.h), dispatch and combine by rows and links (wire_time.h), exchanges of tensor- and
-// context-parallel ranks as a layer has them (layer_time.h).
+// Node times of a pipeline rank's graph on a kind of GPU. Kernels by piece and part
+// (kernel_work.h), dispatch and combine by rows and links (wire_time.h), tensor- and
+// context-parallel exchanges by layer (layer_time.h).
 #pragma once
 
 #include <map>
@@ -19,24 +19,24 @@ namespace weft::plan {
 
 class NodePricing {
  public:
-  // Every layer of the graph as it is.
+  // Prices every layer of the graph as itself.
   NodePricing(const config::Config& config, const Hardware& hardware, const Routing& routing = {});
-  // Every layer of the graph is one like `layer` of the config; the ends of the model take nothing.
+  // Prices every layer of the graph as `layer` of the config; the ends of the model cost nothing.
   NodePricing(const config::Config& config,
               const Hardware& hardware,
               const Routing& routing,
               std::int64_t layer);
 
-  // Every entry of the graph first: which parts of a piece are nodes of their own, and how many
-  // nodes share an exchange.
+  // Call for every entry of the graph first: determines split pieces and the number of nodes per
+  // exchange.
   void note(const schedule::Entry& entry);
 
-  // Nothing where neither kernels nor wires say anything.
+  // nullopt: neither kernels nor wires.
   std::optional<exec::sim::Cost> cost(const schedule::Entry& entry,
                                       const schedule::Anatomy& anatomy);
 
  private:
-  // Seconds of a piece in one direction: all of it, and by part.
+  // Seconds of a piece in one direction: in total, and by part.
   struct PieceCost {
     double all = 0, products = 0;
     std::map<schedule::Part, double> parts = {};
@@ -44,8 +44,8 @@ class NodePricing {
   using PieceCosts = std::map<std::pair<schedule::Piece, schedule::Direction>, PieceCost>;
   struct LayerCosts {
     PieceCosts pieces;
-    double wire = 0;            // a dispatch, or a combine
-    double tp = 0;              // an exchange of a layer's tokens
+    double wire = 0;            // one dispatch or combine
+    double tp = 0;              // one exchange of a layer's tokens
     double tp_f = 0, tp_d = 0;  // all exchanges of an end of the model
     double cp_f = 0, cp_d = 0;  // all of the layer
   };

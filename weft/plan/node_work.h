@@ -1,6 +1,6 @@
-// What a node asks of a machine: operations of matrix products and the weights they touch,
-// operations of attention, bytes in memory, bytes over links. From the kernels of its piece
-// (kernel_work.h), so that it carries over between models, batches and layouts.
+// Work of a node: FLOPs and weight bytes of products, FLOPs of attention, bytes in memory and over
+// links. It derives from the kernels of the node's piece (kernel_work.h) and carries over between
+// models, batches and layouts.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ namespace weft::plan {
 
 struct NodeWork {
   double product_flops = 0;
-  double products = 0;      // of a group for each expert, as many
-  double weight_bytes = 0;  // of products: weights, or gradients of weights, read and written
+  double products = 0;      // one per expert in a grouped product
+  double weight_bytes = 0;  // weights or weight gradients of products, read and written
   double attention_flops = 0;
   double memory_bytes = 0;
-  double link_bytes = 0;     // of an operation of several ranks, sent by the one that sends most
-  double links = 0;          // 1 where it is one
-  double other_seconds = 0;  // at nominal rates, of what is none of these: copies, the host's work
+  double link_bytes = 0;     // bytes of the largest sender in an operation of several ranks
+  double links = 0;          // 1: an operation of several ranks
+  double other_seconds = 0;  // nominal time of other work: copies, host work
 
   NodeWork& operator+=(const NodeWork& other);
   NodeWork& operator*=(double factor);
@@ -31,7 +31,8 @@ struct NodeWork {
 // By pipeline rank and node without its micro-batch.
 using WorkTable = std::map<std::pair<int, schedule::Node>, NodeWork>;
 
-// Of every node of the plans' training graphs. Links are free: what emulated ones take is no work.
+// Work of every node in the plans' training graphs. Time on emulated links is no work: links are
+// free here.
 WorkTable node_works(const config::Config& config,
                      const grid::Grid& grid,
                      const std::vector<schedule::RankPlan>& plans);

@@ -1,5 +1,5 @@
-// What a step would cost on a machine nobody measured: operations over a rate, bytes over a
-// bandwidth, rows routed evenly. Good enough to compare orders, not to promise milliseconds.
+// Step cost on an unmeasured machine: operations over a rate, bytes over a bandwidth, rows routed
+// evenly. Suitable to compare orders, not to predict milliseconds.
 #pragma once
 
 #include <string>
@@ -15,36 +15,36 @@ namespace weft::plan {
 
 struct NominalRates {
   double flops_per_second = 1e12;
-  // Where the config has no fabric:
-  double link_bytes_per_second = 50e9;     // inside a machine, or a domain
+  // Used if the config has no fabric:
+  double link_bytes_per_second = 50e9;     // inside a machine or an NVLink domain
   double network_bytes_per_second = 50e9;  // between them
-  int most_in_domain = 0;                  // ranks that such links join beyond a machine
+  int most_in_domain = 0;                  // ranks joined by such links beyond a machine
   double link_latency_seconds = 5e-6;
   double memory_bytes_per_second = 1e11;
-  // Between a GPU and the memory of its host, each way; and of its share of that memory.
+  // Between a GPU and host memory, per direction; and a GPU's share of host memory.
   double host_link_bytes_per_second = 48e9;
   double host_memory_bytes_per_second = 100e9;
-  // So much nearer to their rates come copies and the host's cores than products do to theirs.
+  // Factor by which copies and host cores come closer to their rates than products do.
   double host_link_lead = 1, host_memory_lead = 1;
 };
 
-// What the GPU is advertised with, where that is known: no step is faster. A network of 400 Gb/s a
-// GPU is taken. Without a GPU, the rates above.
+// Advertised rates of the GPU, if known: no step is faster. Assumes a network of 400 Gb/s per GPU.
+// Without a GPU: the default rates.
 NominalRates rates_of(const config::HardwareConfig& hardware);
 // "989 TFLOP/s, 450 GB/s links, 50 GB/s between machines"
 std::string describe(const NominalRates& rates);
 
-// What one micro-batch brings a rank where routing is even.
+// Load of a rank by one micro-batch under even routing.
 schedule::Load expected_load(const config::Config& config, const schedule::TokenFlow& flow);
 
-// By pipeline rank: the cost of every node its graph has. Communication is computed alone on the
-// links: several operations at once do not slow each other down.
+// Cost of every node of each pipeline rank's graph. Communication is priced alone on its links:
+// concurrent operations do not slow each other.
 exec::sim::CostTable nominal_costs(const config::Config& config,
                                    const grid::Grid& grid,
                                    const std::vector<schedule::RankPlan>& plans,
                                    const NominalRates& rates);
 
-// The training step at these costs; one rank stands for all of its pipeline stage.
+// Training step at these costs; one rank stands for its pipeline stage.
 exec::sim::Result simulate_nominal(const config::Config& config,
                                    const grid::Grid& grid,
                                    const std::vector<schedule::RankPlan>& plans,

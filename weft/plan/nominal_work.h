@@ -1,4 +1,4 @@
-// How much work a node is: floating-point operations, and bytes where memory is the limit.
+// Work of a node: FLOPs, and bytes if memory is the limit.
 #pragma once
 
 #include <map>
@@ -9,31 +9,32 @@
 
 namespace weft::plan {
 
-inline constexpr double kGradientBytes = 4;  // of a parameter: gradients are fp32, unless told
+// Per parameter: gradients are fp32 unless set otherwise.
+inline constexpr double kGradientBytes = 4;
 
 struct Work {
   double flops = 0;
   double memory_bytes = 0;
 };
 
-// Of the nodes of one pipeline rank, with rows routed evenly. Over a step, the operations add up
-// to config::flops_per_token() and the router's.
+// Work of one pipeline rank's nodes under even routing. Over a step the FLOPs sum to
+// config::flops_per_token() plus the router's.
 class NominalWork {
  public:
   NominalWork(const config::Config& config, const schedule::Anatomy& anatomy);
 
-  // A compute node's.
+  // Work of a compute node.
   Work of(const schedule::Node& node) const;
 
-  double element_bytes() const { return element_bytes_; }  // of a weight
+  double element_bytes() const { return element_bytes_; }  // bytes of a weight
   double gradient_bytes() const { return gradient_bytes_; }
 
-  // What a weight gradient moves besides its product where that cannot add to what is there: it is
-  // made in fp32 and added, or rounded and added to bf16. Part of what `of` says.
+  // Extra bytes of a weight gradient whose product cannot accumulate in place: it is made in fp32
+  // and added, or rounded and added to bf16. Included in `of`.
   double added_gradient_bytes(const schedule::Node& node) const;
 
-  // Of offloaded optimizer state: what the host reads and writes for an update, and what a download
-  // or an upload brings over its link.
+  // Offloaded optimizer state: bytes that the host reads and writes per update, and bytes of a
+  // download or an upload.
   double host_bytes(const schedule::OffloadedAnatomy& offloaded) const;
   double link_bytes(const schedule::OffloadedAnatomy& offloaded, const schedule::Node& node) const;
 
@@ -50,9 +51,9 @@ class NominalWork {
   double element_bytes_ = 0, gradient_bytes_ = 0;
   derive::OptimizerTraffic optimizer_;
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
-  double optimized_ = 0;  // of them, those whose state is in the device's memory
+  double optimized_ = 0;  // among them, parameters with state in device memory
   std::vector<schedule::BucketAnatomy> buckets_;
-  std::map<schedule::PieceAt, double> weights_;  // of the rank, how many
+  std::map<schedule::PieceAt, double> weights_;  // number of weights on the rank
 };
 
 }  // namespace weft::plan

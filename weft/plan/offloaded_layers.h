@@ -1,5 +1,5 @@
-// Which parts of which layers of a run wait in the host's memory, without its graph: as the pass
-// that offloads deals them out (schedule/passes/offload.h), by as many layers as the link carries
+// Offloaded parts of a run's layers, without its graph. Same distribution as the offloading pass
+// (schedule/passes/offload.h), for the number of layers that the link carries
 // (schedule/offload_share.h).
 #pragma once
 
@@ -17,17 +17,17 @@ namespace weft::plan {
 
 using OffloadedParts = std::vector<schedule::OffloadedPart>;
 
-// Of one layer, a part that model.offload_modules name and that is kept.
+// Part of a layer that model.offload_modules names and that is kept.
 struct OffloadablePart {
   schedule::PieceName name;
   double copied = 0;      // bytes to the host
-  bool hands_on = false;  // it is what the next layer reads
+  bool hands_on = false;  // input of the next layer
 };
 std::vector<OffloadablePart> offloadable_parts(const config::Config& config,
                                                std::int64_t layer,
                                                Recomputed whole);
 
-// A run's stages, and what each of their layers could offload: asked once for each kind of layer.
+// Stages of a run with the offloadable parts of their layers; asks once per kind of layer.
 class OffloadableLayers {
  public:
   using Make = std::function<std::vector<OffloadablePart>(std::int64_t layer, Recomputed whole)>;
@@ -38,29 +38,29 @@ class OffloadableLayers {
   std::size_t stages() const { return stages_.size(); }
   int layers(std::size_t stage) const { return stages_[stage].layers; }
 
-  // The layers of a stage that can offload a part, in their order, each by its place.
+  // Visits the layers of a stage that can offload a part, in order, each by its index.
   template <typename Visit>
   void for_each(std::size_t stage, const schedule::PieceName& name, const Visit& visit) const;
 
  private:
   const std::vector<derive::Stage>& stages_;
   std::deque<std::vector<OffloadablePart>> kinds_;
-  std::vector<std::vector<const std::vector<OffloadablePart>*>> parts_;  // by stage and place
+  std::vector<std::vector<const std::vector<OffloadablePart>*>> parts_;  // by stage and index
 };
 
-// What model.offload_modules name, with the shares of layers that the config's link carries; none
-// where nothing is offloaded.
+// Parts that model.offload_modules names, with the share of layers that the link carries. Empty:
+// nothing is offloaded.
 OffloadedParts offloaded_parts(const config::Config& config, const OffloadableLayers& layers);
 OffloadedParts offloaded_parts(const config::Config& config);
 
-// By stage and layer of it, the parts that go.
+// Offloaded parts by stage and layer.
 using OffloadedStages = std::vector<std::vector<std::vector<schedule::PieceName>>>;
 OffloadedStages offloaded_of_stages(const OffloadableLayers& layers, const OffloadedParts& parts);
 
-// A step whose config offloads nothing itself, with these parts offloaded.
+// Detail for a step whose config offloads nothing, with these parts offloaded.
 schedule::Detail detail_with(const OffloadedParts& parts);
 
-// Whether a whole layer runs again, by its place in its stage.
+// Tells whether a whole layer is recomputed, by its index in its stage.
 Recomputed recomputed_at(const config::ModelConfig& model, int place);
 
 }  // namespace weft::plan

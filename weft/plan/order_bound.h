@@ -1,8 +1,8 @@
-// What no order of a step can beat, from what its nodes need of each other.
+// Lower bound over all orders of a step, from the dependencies of its nodes.
 //
-// A lane does one thing at a time. Of any nodes of it: the first of them to start comes after the
-// longest way to it, the last is followed by the longest way from it, and between the two lies what
-// all of them take. The longest lane alone is the case of ways of no length.
+// A lane runs one node at a time. For any set of its nodes the bound is a sum: the longest path to
+// the first start, the durations of all, and the longest path after the last end. The busiest lane
+// alone is the case of empty paths.
 #pragma once
 
 #include "weft/exec/sim/step.h"
@@ -10,7 +10,7 @@
 
 namespace weft::plan {
 
-// Of all lanes of all ranks. `step` is the one that the jobs are of.
+// Bound over all lanes of all ranks. `step`: the step of the jobs.
 double order_bound(const ListSchedule& jobs, const exec::sim::SimulatedStep& step);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// What `--vary a.b=x,y,z` asks for: one knob and its values, or with --grid several.
+// Parsed `--vary a.b=x,y,z`: one knob with its values; with --grid several knobs.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@ namespace weft::plan {
 
 struct Knob {
   std::string key;
-  std::vector<std::string> values;  // as the user typed them
+  std::vector<std::string> values;  // as typed by the user
 };
 
-// ConfigError where the word is no `a.b=x,y,z` of a known key.
+// ConfigError unless the word is `a.b=x,y,z` with a known key.
 Knob parse_knob(const std::string& word);
 
-// At the commas that no bracket or quote encloses: "[a,b],[c]" is two.
+// Splits at commas outside of brackets and quotes: "[a,b],[c]" has two values.
 std::vector<std::string> split_values(std::string_view values);
 
-// One run: the overrides that make it, and what it is called in results.
+// One run: its overrides, and its name in results.
 struct Variant {
   std::string value;
   std::vector<std::string> overrides;
@@ -27,8 +27,8 @@ inline constexpr const char* kAsConfigured = "as configured";
 
 enum class Sweep { OneKnob, Grid };
 
-// The runs in order, the last knob fastest; without knobs one, as configured. ConfigError for
-// several knobs without a grid, a key twice, or more runs than anyone waits for.
+// Runs in order, the last knob fastest; without knobs one run as configured. ConfigError: several
+// knobs without a grid, a repeated key, or too many runs.
 std::vector<Variant> variants_of(const std::vector<Knob>& knobs, Sweep sweep);
 
 }  // namespace weft::plan

@@ -1,5 +1,5 @@
-// A pipeline on the clock, turn by turn: the rounds of every rank in the order of its schedule
-// (schedule/builders/turns.h), each as long as its layers take.
+// Simulated clock of a pipeline by turns: each rank's rounds in the order of its schedule
+// (schedule/builders/turns.h), with the durations of its layers.
 #pragma once
 
 #include <functional>
@@ -11,28 +11,28 @@
 
 namespace weft::plan {
 
-// Of a stage: what its turns take.
+// Times of a stage's turns.
 struct StageTime {
-  PlainTime forward;   // `backward` of it is 0
+  PlainTime forward;   // its `backward` is 0
   PlainTime backward;  // with the weight gradients
-  double weights = 0;  // of it, seconds that an order may put off
+  double weights = 0;  // part of it that an order may delay
 };
 
 struct PipelineWork {
   derive::Pipeline pipeline;
   std::vector<schedule::PipelineShape> shapes;  // by pipeline rank
   std::vector<StageTime> stages;
-  // A forward of one stage merged with a backward of another, of one rank; none: they run one after
-  // the other.
+  // Time of a forward of one stage merged with a backward of another on one rank. Empty: they run
+  // one after the other.
   std::function<PlainTime(int forward_stage, int backward_stage)> merged;
   double send_seconds = 0;    // from a stage to the next
-  bool sends_beside = false;  // compute goes on meanwhile
+  bool sends_beside = false;  // true: compute continues meanwhile
 };
 
-// Of a pipeline rank in one step.
+// Times of a pipeline rank in one step.
 struct RankClock {
-  PlainTime work;   // of all its turns
-  double pp = 0;    // sends that nothing hides
+  PlainTime work;   // all of its turns
+  double pp = 0;    // exposed sends
   double idle = 0;  // waits for other stages, until the last rank ends
 };
 
@@ -40,7 +40,7 @@ struct PipelineTime {
   double seconds = 0;
   std::vector<RankClock> ranks;
 
-  // The one that works longest.
+  // Rank with the most work.
   const RankClock& longest() const;
 };
 

@@ -1,4 +1,4 @@
-// The orders of a pipeline beside each other: how long a rank is idle, and what it keeps.
+// Comparison of pipeline orders: idle time and kept activations.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace weft::plan {
 
 struct PipelineOrder {
   config::PipelineSchedule schedule = config::PipelineSchedule::OneForwardOneBackward;
-  std::int64_t chunks = 1;  // of a rank
+  std::int64_t chunks = 1;  // per rank
   bool is_asked_for = false;
   double step_seconds = 0;
-  double idle = 0;  // share of the step in which a rank does not compute: the mean
-  std::int64_t activation_bytes = 0;  // kept for the backward, at most and on any rank
-  std::string refusal;                // why there is no such order; the numbers are of none then
+  double idle = 0;                    // mean share of the step in which a rank does not compute
+  std::int64_t activation_bytes = 0;  // kept for the backward: peak over the ranks
+  std::string refusal;  // reason why the order is impossible; the other numbers are then unset
 };
 
-// Every order that runtime.pipeline_schedule names, for a config with a pipeline, as it is before
-// the rules have set anything; the chunks of a rank are as the order needs them.
+// Every order of runtime.pipeline_schedule, for a config with a pipeline before the rules set keys.
+// The number of chunks follows from the order.
 using CostsOfRun = std::function<exec::sim::CostTable(const config::Config&,
                                                       const grid::Grid&,
                                                       const std::vector<schedule::RankPlan>&)>;
 std::vector<PipelineOrder> compare_pipelines_at(const config::Config& config,
                                                 const CostsOfRun& costs);
-// The same at nominal costs.
+// Variant at nominal costs.
 std::vector<PipelineOrder> compare_pipelines(const config::Config& config,
                                              const NominalRates& rates);
 

@@ -1,11 +1,10 @@
-// WHAT WOULD A RUN COST? Step time and memory of a config on a kind of GPU, before anything runs.
+// Price of a run before it starts: step time and memory of a config on a kind of GPU.
 //
-// The price is that of the run's schedule on the clock, in two levels: layers node by node in the
-// real order of a small run of them (simulated_layer.h), the pipeline turn by turn in the order of
-// its rounds (pipeline_clock.h). Nodes take what their kernels (kernel_work.h) and wires
-// (wire_time.h) take. It is deterministic, and takes some milliseconds. A search of very many
-// layouts asks a formula first, which takes a fraction of that. docs/plan.md says what is left out
-// and how good it is.
+// The price simulates the run's schedule at two levels. Layers run node by node in the real order
+// of a small run of them (simulated_layer.h). The pipeline runs turn by turn in the order of its
+// rounds (pipeline_clock.h). Node times come from kernels (kernel_work.h) and wires (wire_time.h).
+// A price is deterministic and takes some milliseconds; a large search first uses a formula, which
+// is far cheaper. docs/plan.md states omissions and accuracy.
 #pragma once
 
 #include <cstdint>
@@ -25,41 +24,41 @@ namespace weft::plan {
 
 class FormulaLayers;
 
-using trace::Wall;  // why a step is not shorter
-// For people: "host (the GPU waits for launches)".
+using trace::Wall;  // reason why a step is not shorter
+// Text such as "host (the GPU waits for launches)".
 std::string wall_text(Wall wall);
 
-// Of one step on the rank that takes longest: what nothing hides.
+// Exposed times of one step on the slowest rank.
 struct ExposedMs {
   double ep = 0, dp = 0, tp = 0, pp = 0, cp = 0;  // communication
-  double copy = 0;                                // activations to and from the host's memory
-  double host = 0;                                // the device waits for launches
-  double update = 0;                              // and for optimizer state on the host
+  double copy = 0;                                // activations to and from host memory
+  double host = 0;                                // device waits for launches
+  double update = 0;                              // device waits for optimizer state on the host
 
   double communication() const { return ep + dp + tp + pp + cp + copy; }
 };
 
-// Device time of one step by what limits it, on the same rank; hidden communication is not in it.
+// Device time of one step by limit, on the same rank; excludes hidden communication.
 struct ComputeMs {
   double products = 0, attention = 0, memory = 0, optimizer = 0;
 
   double total() const { return products + attention + memory + optimizer; }
 };
 
-// Of the pipeline rank that needs most.
+// Memory of the pipeline rank that needs most.
 struct MemoryPrice {
   int pp_rank = 0;
   double weights = 0, gradients = 0, optimizer = 0;  // bytes
   double activations = 0;  // kept for the backward by the micro-batches in flight
   double logits = 0;       // and the loss
-  double buffers = 0;      // of dispatch, collectives and the workspace of kernels
-  double graphs = 0;       // what CUDA graphs keep for themselves
-  double reserved = 0;     // context, libraries and what an allocator cannot use
-  double capacity = 0;     // of the GPU
-  double host = 0;         // of the host's memory: what is offloaded
+  double buffers = 0;      // dispatch, collectives and kernel workspaces
+  double graphs = 0;       // memory pools of CUDA graphs
+  double reserved = 0;     // context, libraries and allocator fragmentation
+  double capacity = 0;     // the GPU's memory
+  double host = 0;         // offloaded bytes in host memory
   double host_capacity = 0;
 
-  // Of the GPU.
+  // Total on the GPU.
   double total() const {
     return weights + gradients + optimizer + activations + logits + buffers + graphs + reserved;
   }
@@ -71,16 +70,16 @@ struct Price {
   double step_ms = 0;
   double tokens_per_second_per_gpu = 0;
   double tflops_per_gpu = 0;  // by derive::flops_per_token
-  double mfu = 0;             // of the peak of the run's own number format
-  double bubble = 0;          // share of the step in which a pipeline rank has nothing to do
+  double mfu = 0;             // relative to the peak of the run's number format
+  double bubble = 0;          // share of the step in which a pipeline rank is idle
   ExposedMs exposed;
   ComputeMs compute;
   MemoryPrice memory;
   Wall wall = Wall::Compute;
 };
 
-// The config is legal, or differs from a legal one only in parts that rules would set. What this
-// build does not run (fp8, graphs, full sharding, multi-token prediction) is priced too.
+// Prices a config that is legal, or needs only settings by rules. Parts that this build does not
+// run (fp8, graphs, full sharding, multi-token prediction) are priced too.
 Price price_run(const config::Config& config,
                 const Hardware& hardware,
                 const Routing& routing = {});
@@ -88,12 +87,12 @@ Price price_run(const config::Config& config,
                 const Hardware& hardware,
                 const Routing& routing,
                 MemoryBook& book);
-// The same by formula: sums of layers, two lanes for what is merged, and a bubble. Near the price
-// (a test says how near), and good enough to leave out what is much slower than the best.
+// Variant by formula: sums of layers, two lanes for merged nodes, and a bubble. A test bounds its
+// distance from the price. Suitable to discard much slower layouts.
 Price sieve_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing = {});
-// The same with what others of many runs have in common looked up.
+// Variant with caches of parts that many runs share.
 struct SieveBooks {
   MemoryBook& runs;
   FormulaLayers& layers;
@@ -102,14 +101,14 @@ Price sieve_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing,
                  const SieveBooks& books);
-// Without the memory, for who has it already or does not ask.
+// Variant without memory.
 Price price_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing = {},
                  const LayerMemory& memory = {});
-// What the pieces of layers declare that they keep, for the micro-batches that the order of turns
-// has in flight together: the highest mark of the run's schedule, without its graph. Near what
-// `weft memory` counts (a test says how near).
+// Memory that the pieces of layers declare as kept, for the micro-batches in flight in the order of
+// turns: the peak of the schedule, without its graph. A test bounds its distance from `weft
+// memory`.
 MemoryPrice price_memory(const config::Config& config,
                          const Hardware& hardware,
                          const Routing& routing,
@@ -118,14 +117,14 @@ MemoryPrice price_memory(const config::Config& config,
                          const Hardware& hardware,
                          const Routing& routing = {});
 
-// Of every pipeline rank.
+// Memory of every pipeline rank.
 std::vector<MemoryPrice> price_ranks(const config::Config& config,
                                      const Hardware& hardware,
                                      const Routing& routing,
                                      MemoryBook& book);
 
-// What the layers of a pipeline rank keep for the micro-batches in flight, at most, while it works
-// on that chunk; rows are routed evenly.
+// Peak bytes kept by a pipeline rank's layers for the micro-batches in flight while it works on
+// that chunk; even routing.
 double kept_in_chunk(const config::Config& config, int rank, std::size_t chunk, MemoryBook& book);
 
 base::Json to_json(const MemoryPrice& memory);

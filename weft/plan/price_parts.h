@@ -1,4 +1,4 @@
-// What a step's price is made of, by formula (price.cpp) or on the clock (simulated_price.cpp).
+// Parts of a step's price, by formula (price.cpp) or simulation (simulated_price.cpp).
 #pragma once
 
 #include "weft/plan/data_parallel_price.h"
@@ -7,12 +7,12 @@
 
 namespace weft::plan {
 
-// Of the pipeline rank that works longest.
+// Times of the pipeline rank with the most work.
 struct StepSeconds {
-  PlainTime work;     // of all micro-batches
-  double bubble = 0;  // nothing to do
-  double dp = 0;      // exchanges of data-parallel ranks that nothing hides
-  double pp = 0;      // sends between stages, the same
+  PlainTime work;     // all micro-batches
+  double bubble = 0;  // idle
+  double dp = 0;      // exposed exchanges of data-parallel ranks
+  double pp = 0;      // exposed sends between stages
   OptimizerSeconds optimizer;
 
   double total() const {
@@ -20,13 +20,13 @@ struct StepSeconds {
   }
 };
 
-// `compute` is in ms already; the optimizer is added to it.
+// `compute`: in ms; the optimizer is added to it.
 Price compose_price(const config::Config& config,
                     const Hardware& hardware,
                     const StepSeconds& seconds,
                     const ComputeMs& compute);
 
-// One micro-batch from a stage to the next.
+// Time of one micro-batch's transfer from a stage to the next.
 double stage_send_seconds(const config::Config& config, const Hardware& hardware);
 
 }  // namespace weft::plan

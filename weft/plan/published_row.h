@@ -8,14 +8,14 @@
 
 namespace weft::plan {
 
-// Thrown by read_row(): why it cannot be priced.
+// Thrown by read_row(): reason why the row cannot be priced.
 struct UnusableRow {
   std::string why;
 };
 
 PublishedRun read_row(const CsvTable& table, const CsvRow& row, const ModelNamed& model_named);
 
-// In lower case; and of it only letters and digits.
+// Lower-case form; letters_of keeps only its letters and digits.
 std::string lower_case(std::string_view word);
 std::string letters_of(std::string_view name);
 

@@ -1,4 +1,4 @@
-// Rates of a machine from what several things took: seconds = sum of amounts, each over its rate.
+// Fit of machine rates: seconds = sum of amounts, each over its rate.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ struct FitRow {
   double seconds = 0;
 };
 
-// Seconds for one of each amount, none below 0, by least squares in which a row counts by its
-// seconds: ten nodes of 1 ms as much as one of 10 ms. An amount that no row has gets 0.
+// Seconds per unit of each amount, none negative, by least squares. Rows weigh by their seconds:
+// ten nodes of 1 ms count like one of 10 ms. An amount without rows gets 0.
 std::array<double, kFitted> fit_seconds(const std::vector<FitRow>& rows);
 
 }  // namespace weft::plan

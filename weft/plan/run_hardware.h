@@ -1,4 +1,4 @@
-// The card of one run: under the program that is priced, and with the links that the run emulates.
+// Hardware of one run: under the priced program, and with the run's emulated links.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace weft::plan {
 
-// Whose program a run is priced as where the user does not say: Weft's where `weft train` can do
-// the run on one card (runtime.device=cuda, ranks of one process, no missing part) and the file has
-// numbers of Weft; else the one that the file's own numbers are of.
+// Default program of a price. Weft if `weft train` can run the config on one GPU
+// (runtime.device=cuda, ranks of one process, no missing part) and the file has numbers for Weft.
+// Otherwise the program behind the file's own numbers.
 Program usual_program(const config::Config& config, const Hardware& hardware);
 
-// `asked`: as the user says; nullopt: the usual program. ConfigError where the file has no numbers
-// of it.
+// `asked`: the user's choice; nullopt: the default program. ConfigError if the file lacks its
+// numbers.
 Hardware hardware_of_run(const config::Config& config,
                          const Hardware& hardware,
                          std::optional<Program> asked);
 
-// "priced as Weft runs it".
+// Text such as "priced as Weft runs it".
 std::string program_text(const Hardware& hardware);
 
 }  // namespace weft::plan

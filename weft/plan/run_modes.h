@@ -1,4 +1,4 @@
-// What a run has beyond a plain one: modes whose price stands or falls with a measurement of them.
+// Modes of a run beyond a plain one, whose price needs a measurement.
 #pragma once
 
 #include <set>
@@ -10,15 +10,15 @@ namespace weft::plan {
 
 enum class RunMode {
   Merged,           // expert-parallel overlap
-  DelayedWgrad,     // weight gradients put off
-  RouterGraphs,     // CUDA graphs of parts of layers, attention not among them
-  AttentionGraphs,  // the same with attention
-  WholeGraphs,      // of the whole iteration
-  Offload,          // activations in the host's memory
-  HostState,        // optimizer state there
-  FullRecompute,    // whole layers run again
-  ExpertShards,     // experts cut into parts (etp > 1)
-  ContextParallel,  // sequences cut into parts (cp > 1)
+  DelayedWgrad,     // delayed weight gradients
+  RouterGraphs,     // CUDA graphs of parts of layers without attention
+  AttentionGraphs,  // CUDA graphs of parts of layers with attention
+  WholeGraphs,      // CUDA graph of the whole iteration
+  Offload,          // activations in host memory
+  HostState,        // optimizer state in host memory
+  FullRecompute,    // whole layers are recomputed
+  ExpertShards,     // experts split over ranks (etp > 1)
+  ContextParallel,  // sequences split over ranks (cp > 1)
   FullSharding,
 };
 

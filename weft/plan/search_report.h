@@ -1,4 +1,4 @@
-// A plan as people and programs read it.
+// Plan as text and JSON.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@
 
 namespace weft::plan {
 
-// A command that goes on with a plan.
+// Command that continues from a plan.
 struct NextCommand {
   std::string command, what;
 };
 
 struct PlanReport {
-  std::string model;        // as it was asked for
-  std::string length = {};  // why sequences are as long as they are; empty: it was said
+  std::string model;        // as asked for
+  std::string length = {};  // reason for the sequence length; empty: the user gave it
   std::size_t top = 10;
   SearchResult search;
-  // Of the best layout, where there is one.
+  // Results for the best layout, if any.
   std::vector<KnobStep> steps = {};
   std::vector<PlanVerdict> verdicts = {};
-  std::vector<FitWay> ways = {};      // where there is none
-  std::optional<OwnLayout> own = {};  // of a recipe that has one
-  // What measurements say of a run; empty: there are none at hand.
+  std::vector<FitWay> ways = {};      // if nothing fits
+  std::optional<OwnLayout> own = {};  // for a recipe with a layout
+  // Evidence of measurements for a run; empty: none available.
   std::function<Trust(const config::Config& config)> trust_of = {};
   std::vector<NextCommand> next = {};
 
@@ -39,7 +39,7 @@ struct PlanReport {
 base::Json to_json(const PlanReport& report, const LayoutSpace& space);
 std::string to_text(const PlanReport& report, const LayoutSpace& space);
 
-// One layout in detail: its keys, its price, what one step in each knob would change.
+// One layout in detail: its keys, its price and its sensitivity to each knob.
 base::Json explain_json(const PlanReport& report,
                         const LayoutSpace& space,
                         const PricedLayout& layout);
@@ -47,10 +47,10 @@ std::string explain_text(const PlanReport& report,
                          const LayoutSpace& space,
                          const PricedLayout& layout);
 
-// "bf16", or all that were searched: "bf16, fp8".
+// "bf16", or all searched formats: "bf16, fp8".
 std::string numbers_text(const LayoutSpace& space);
 
-// A recipe that `weft check` and `weft train` read: every key that is not at its default.
+// Recipe for `weft check` and `weft train`: every key without its default.
 std::string recipe_yaml(const config::Config& config, const std::string& summary);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// Every mode of one shape that fits, priced by formula.
+// All fitting modes of one shape, priced by formula.
 #pragma once
 
 #include <optional>
@@ -8,38 +8,37 @@
 
 namespace weft::plan {
 
-// What one shape came to, with nothing on the host.
+// Result of one shape with nothing on the host.
 struct ShapeOutcome {
-  std::vector<PricedLayout> priced;  // that fit
+  std::vector<PricedLayout> priced;  // fitting layouts
   std::optional<PricedLayout> best;
-  // Where it does not fit: at its smallest.
+  // Smallest form, if the shape does not fit.
   std::optional<PricedLayout> smallest;
-  // Some order fits only where something is made again, or not at all.
+  // True if some order fits only with recomputation, or not at all.
   bool wants_room = false;
 };
 ShapeOutcome price_shape(const LayoutSpace& space, const LayoutChoice& shape);
 
-// A layout with the rungs of recomputation after its own, but for the last, which price_shape() has
-// priced: slower, and smaller.
+// Prices the layout with later rungs of recomputation, except the last, which price_shape() has
+// priced: slower and smaller.
 std::vector<PricedLayout> price_rungs(const LayoutSpace& space, const LayoutChoice& choice);
 
-// No layout of the shape is faster, by formula, however much goes to the host: its time where
-// memory is no matter. Of the plain order and the last of the others, by the last carrier: near
-// enough to tell shapes that are worth a look.
+// Lower bound of the shape's step time by formula, with unlimited memory and any offload. Uses the
+// plain order and the last merged order with the last dispatcher: accurate enough to select shapes.
 double least_step_ms(const LayoutSpace& space, const LayoutChoice& shape);
 
 struct OffloadLimit {
   double limit_ms = 0;
-  std::size_t most_state = 0;  // quarters of the optimizer's state that may go to the host
+  std::size_t most_state = 0;  // quarters of the optimizer state that may go to the host
 };
 
-// Its layouts with something on the host that fit, take no longer than the limit and make less
-// again than what fits without: of every order the fastest few, fastest first.
+// Offloading layouts of the shape that fit, keep the limit and recompute less than what fits
+// without offloading. Of every order the fastest few, fastest first.
 std::vector<PricedLayout> price_offloads(const LayoutSpace& space,
                                          const LayoutChoice& shape,
                                          const OffloadLimit& limit);
 
-// The shape with as much on the host as there is room for, in its smallest modes.
+// Shape in its smallest modes, with the most that the host can hold.
 PricedLayout smallest_of_shape(const LayoutSpace& space, const LayoutChoice& shape);
 
 }  // namespace weft::plan

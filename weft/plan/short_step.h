@@ -1,5 +1,5 @@
-// A step with fewer micro-batches that has the order of the whole one: the order of a pipeline
-// repeats after its warm-up.
+// Step with fewer micro-batches and the order of the whole step: a pipeline repeats after its
+// warm-up.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,26 @@
 
 namespace weft::plan {
 
-// Of one rank in one step.
+// Micro-batches of one rank in one step.
 std::int64_t micro_batches_of(const config::Config& config);
 
-// The fewest of `all` micro-batches that keep the shape of the order: warm-up, two rounds of the
-// steady state, the end.
+// Fewest of `all` micro-batches that keep the order's shape: warm-up, two steady rounds, cool-down.
 std::int64_t fewest_micro_batches(const config::ModelConfig& model, std::int64_t all);
 
-// The config whose step has `micro_batches` on every rank.
+// Config with `micro_batches` per step on every rank.
 config::Config with_micro_batches(config::Config config, std::int64_t micro_batches);
 
-// A whole step from short ones: what one group of micro-batches more takes stands for the rest.
+// Whole step extrapolated from short ones: the cost of one more group of micro-batches repeats.
 struct WholeStep {
-  std::int64_t micro_batches = 0;  // of the step
-  std::int64_t run = 0;            // of them, in the short one
-  std::int64_t repeated = 0;       // groups that the step has besides; 0: the short one is all
+  std::int64_t micro_batches = 0;  // in the whole step
+  std::int64_t run = 0;            // in the short step
+  std::int64_t repeated = 0;  // additional groups of the whole step; 0: the short step is whole
   double run_seconds = 0, group_seconds = 0;
 
   double seconds() const { return run_seconds + static_cast<double>(repeated) * group_seconds; }
 };
-// `seconds_of` a step of so many micro-batches: asked for the short one, and then, where the step
-// has more, for that with a group besides.
+// `seconds_of`: time of a step with this many micro-batches. Called for the short step and, if the
+// whole one is longer, for one more group.
 WholeStep whole_step(const config::Config& config,
                      const std::function<double(std::int64_t micro_batches)>& seconds_of);
 

@@ -1,9 +1,9 @@
-// One layer on the clock: its forward, its backward and the two merged, from the real order of a
-// small run of such layers, node by node.
+// Simulated time of one layer: forward, backward and merged, node by node in the real order of a
+// small run of such layers.
 //
-// The order of a step repeats from layer to layer and from micro-batch to micro-batch. So runs of
-// one and two layers, and where forwards are merged with backwards runs of two and three layers
-// with three and four micro-batches, say what one more layer takes; a whole step is made of these
+// The order of a step repeats over layers and micro-batches. Runs of one and two layers therefore
+// give the time of one more layer. With merged forwards and backwards, runs of two and three layers
+// with three and four micro-batches do. A whole step is composed of these times
 // (simulated_price.cpp).
 #pragma once
 
@@ -20,26 +20,25 @@
 namespace weft::plan {
 
 struct SimulatedLayer {
-  Stretch forward, backward;      // alone; the backward with its weight gradients
-  Stretch merged;                 // a forward with a backward, where the config merges them
-  Stretch round;                  // of a round of merged layers, besides those
-  double merged_undisturbed = 0;  // `merged`, where transfers take nothing of the device
+  Stretch forward, backward;      // alone; the backward includes weight gradients
+  Stretch merged;                 // a forward with a backward, if the config merges them
+  Stretch round;                  // additional time per round of merged layers
+  double merged_undisturbed = 0;  // `merged` without the transfers' load on the device
 };
 
-// A layer of the config as `layer` is. What is merged is slower by what the transfers beside it
-// take of the device (docs/plan.md).
+// Simulates a layer like `layer` of the config. Merged nodes are slowed by the transfers beside
+// them (docs/plan.md).
 SimulatedLayer simulate_layer(const config::Config& config,
                               const Hardware& hardware,
                               const Routing& routing,
                               std::int64_t layer,
                               Recomputed whole);
 
-// Layers that were simulated before, for who prices many runs that share them: a layer does not
-// know how long the pipeline is. Safe to use from several threads; what is remembered does not
-// depend on who comes first.
+// Cache of simulated layers for runs that share them: a layer is independent of the pipeline
+// length. Thread-safe; the content does not depend on the order of callers.
 class SimulatedLayers {
  public:
-  // By a name of the layer and of all that its run says of it.
+  // Cached under a name of the layer and of all that its run decides about it.
   const SimulatedLayer& of(const std::string& name, const std::function<SimulatedLayer()>& make);
 
  private:
@@ -47,7 +46,7 @@ class SimulatedLayers {
   std::map<std::string, SimulatedLayer> known_;
 };
 
-// Where to look for layers of a run, under its name. Nowhere: every run simulates its own.
+// Cache of layers and the run's name in it. nullptr: every run simulates its own.
 struct LayerMemory {
   SimulatedLayers* layers = nullptr;
   std::string run = {};

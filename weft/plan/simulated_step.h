@@ -1,5 +1,4 @@
-// The one way in which plans become a step for the simulator: a rank stands for all of its pipeline
-// stage.
+// Conversion of plans into a step for the simulator: one rank stands for its pipeline stage.
 #pragma once
 
 #include <vector>
@@ -12,11 +11,11 @@ namespace weft::plan {
 
 std::vector<const schedule::Graph*> training_graphs(const std::vector<schedule::RankPlan>& plans);
 
-// The training graphs of `plans`, which outlive it, by pipeline rank.
+// Uses the training graphs of `plans`, by pipeline rank; `plans` must outlive it.
 exec::sim::SimulatedStep simulated_step(const std::vector<schedule::RankPlan>& plans,
                                         exec::sim::CostOf cost,
                                         const exec::sim::Overheads& overheads = {});
-// The same with a table's costs. ConfigError naming the nodes that it lacks.
+// Variant with a table of costs. ConfigError with the nodes that it lacks.
 exec::sim::SimulatedStep simulated_step(const std::vector<schedule::RankPlan>& plans,
                                         const exec::sim::CostTable& costs,
                                         const exec::sim::Overheads& overheads = {});

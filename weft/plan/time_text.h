@@ -1,4 +1,4 @@
-// Times and rates as people read them: four or five digits, and no powers of ten.
+// Times and rates as text: four or five digits, without powers of ten.
 #pragma once
 
 #include <string>

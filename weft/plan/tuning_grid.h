@@ -1,4 +1,4 @@
-// Every setting that the moves of a tuner can reach together.
+// Every combination of a tuner's moves.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace weft::plan {
 
-// Whether two configs that rules judged run alike: in every key, but those by which a user asks for
-// what ddp.* and optimizer.* then say.
+// True if two judged configs run alike: equal in every key, except keys that only request settings
+// of ddp.* and optimizer.*.
 bool is_same_run(config::Config one, config::Config other);
 
-// Both at once.
+// Combines two moves.
 TuningMove joined(TuningMove move, const TuningMove& other);
 
 struct GridSetting {
@@ -20,8 +20,8 @@ struct GridSetting {
   config::Config config;  // not judged
 };
 
-// Moves that set the same keys are values of one knob, beside the value that the config has. Of
-// settings that the rules make the same thing of there is one; those that they refuse are left out.
+// Grid of settings. Moves that set the same keys are values of one knob, besides the config's own
+// value. Settings that the rules resolve equally appear once; refused settings are left out.
 std::vector<GridSetting> tuning_grid(const config::Config& config,
                                      const std::vector<TuningMove>& moves);
 

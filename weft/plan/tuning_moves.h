@@ -1,5 +1,4 @@
-// What a tuner may change about a run: settings that leave the model, its data and its global batch
-// as they are.
+// Changes that a tuner may make to a run: the model, its data and its global batch stay.
 #pragma once
 
 #include <optional>
@@ -12,27 +11,26 @@
 
 namespace weft::plan {
 
-// Whether the nodes of a step stay and only their order changes: then what they cost is known.
+// Order: only the order of the nodes changes, so their costs are known.
 enum class MoveKind { Order, Work };
 
 struct TuningMove {
-  std::vector<std::pair<std::string, std::string>> sets;  // keys and values, as a user writes them
+  std::vector<std::pair<std::string, std::string>> sets;  // keys and values in the user's syntax
   MoveKind kind = MoveKind::Work;
 
   bool operator==(const TuningMove&) const = default;
 };
 
-// "comm_overlap.delay_wgrad_compute=true"; of several keys, with a blank between them.
+// "comm_overlap.delay_wgrad_compute=true"; several keys are separated by blanks.
 std::string to_text(const TuningMove& move);
 
-// Those worth a try on this run: kinds of communication that it has. Which are legal, the rules
-// say.
+// Moves worth a try on this run, for its kinds of communication. The rules decide on legality.
 std::vector<TuningMove> tuning_moves(const config::Config& config);
 
-// Of a change of this key alone.
+// Kind of a change of this key alone.
 MoveKind kind_of_change(std::string_view key);
 
-// The config after the move; ConfigError where a key or a value is none.
+// Config after the move; ConfigError for an invalid key or value.
 config::Config with_move(const config::Config& config, const TuningMove& move);
 
 }  // namespace weft::plan

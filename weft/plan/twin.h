@@ -1,10 +1,9 @@
-// A twin: a scaled-down copy of a config that this build runs, on any machine.
+// Twin: scaled-down copy of a config that this build can run on any machine.
 //
-// It keeps what makes the run what it is: experts and top-k, the pattern of dense and MoE layers,
-// every axis of the layout as far as kMostTwinRanks allow (where there are several ranks, two at
-// least), the overlap switches, bf16 or fp32, and the number of micro-batches up to
-// kMostTwinBatches. Widths, heads, sequence, vocabulary and layers shrink, and what is not built is
-// switched off. A value that is small enough stays.
+// The twin keeps the character of the run: experts and top-k, the pattern of dense and MoE layers,
+// overlap switches, bf16 or fp32. Axes of the layout stay within kMostTwinRanks; an axis above 1
+// stays at least 2. The number of micro-batches stays, up to kMostTwinBatches. Widths, heads,
+// sequence, vocabulary and layers shrink, and unbuilt parts are switched off. Small values stay.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +26,14 @@ struct Change {
 };
 
 struct Twin {
-  config::Config config;        // not judged: judge() sets what follows from it
-  std::vector<Change> changes;  // every key in which it differs, in the order of fields()
-  // Keys that went to their defaults because a rule refused them at the twin's size, and the rule:
-  // what the twin does not show of the run.
+  config::Config config;        // not judged: judge() sets derived keys
+  std::vector<Change> changes;  // every changed key, in the order of fields()
+  // Keys reset to their defaults because a rule refused them at the twin's size, with the rule. The
+  // twin does not show these aspects of the run.
   std::vector<std::string> given_up = {};
 };
 
-// Of a legal config. Equal configs have equal twins.
+// Twin of a legal config. Equal configs have equal twins.
 Twin twin_of(const config::Config& config);
 
 }  // namespace weft::plan

@@ -1,4 +1,4 @@
-// How a twin gets smaller: ranks, layers, widths, batch, in this order. See twin.h for what stays.
+// Shrinking of a twin, in order: ranks, layers, widths, batch. See twin.h for what stays.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace weft::plan {
 
-// A twin in the making: the config so far, and why each changed key changed.
+// Twin under construction: the config so far, and the reason for each changed key.
 struct TwinDraft {
   config::Config config;
   std::map<std::string, std::string> why;
@@ -24,7 +24,7 @@ struct TwinDraft {
   }
 };
 
-// `model` is the config the twin is of.
+// `model`: the config behind the twin.
 void shrink_ranks(const config::Config& model, TwinDraft& draft);
 void shrink_layers(const config::Config& model, TwinDraft& draft);
 void shrink_widths(const config::Config& model, TwinDraft& draft);

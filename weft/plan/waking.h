@@ -1,4 +1,4 @@
-// How long a node takes to start after what it waited for on another lane.
+// Wake-up latency of a node after a wait for another lane.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace weft::plan {
 
-// The median over traced nodes that a wait held up, and not the node before them on their lane.
+// Median over traced nodes that waited for another lane and not for the previous node of theirs.
 double waking_seconds(const std::vector<trace::Timeline>& timelines);
 
 }  // namespace weft::plan

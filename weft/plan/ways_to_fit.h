@@ -1,4 +1,4 @@
-// What would make a model fit that fits in no layout.
+// Changes that make a model fit if no layout fits.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,17 @@ namespace weft::plan {
 
 struct FitWay {
   std::string change;   // "512 GPUs", "h200 instead of h100"
-  PricedLayout layout;  // that needs least memory then; its memory is priced, its time is not
+  PricedLayout layout;  // the one with the least memory then; its memory is priced, its time is not
   std::string said;     // the layout in words
 };
 
-// The layout that needs least memory; none: there is none at all.
+// Layout with the least memory; nullopt: no layout exists.
 std::optional<PricedLayout> smallest_layout(const LayoutSpace& space);
 
-// Offloading, where keys of the question keep it out; fewer bits for the optimizer's moments,
-// gradients or both, where they say nothing of those; more memory of the host, where that is what
-// lacks. Then the first of twice, four times and so on as many GPUs that helps, and each of
-// `others` that does. Where the batch does not divide by more GPUs, it grows with them, and the
-// change says so.
+// Tries offloading, if keys of the question exclude it; narrower optimizer moments, gradients or
+// both, if the question leaves them open; more host memory, if only that is missing. Then the first
+// helpful multiple (2, 4, ...) of the GPUs, and each helpful one of `others`. If the batch does not
+// divide by more GPUs, it grows with them, and the change says so.
 std::vector<FitWay> ways_to_fit(const PlanAsk& ask, const std::vector<Hardware>& others);
 
 }  // namespace weft::plan

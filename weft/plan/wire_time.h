@@ -1,4 +1,4 @@
-// How long ranks take to exchange something, alone on their links.
+// Duration of exchanges between ranks, alone on their links.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace weft::plan {
 
-// A group of ranks and how many of them are in one NVLink domain.
+// Group of ranks with its number of ranks per NVLink domain.
 struct RankGroup {
   double ranks = 1;
   double in_domain = 1;
@@ -17,25 +17,25 @@ struct RankGroup {
   double domains() const { return std::round(ranks / in_domain); }
 };
 
-// Neighbours in the group are `stride` ranks apart.
+// Group whose neighbours are `stride` ranks apart.
 RankGroup group_of(double ranks, double stride, const Hardware& hardware);
 
-// What one rank sends in a dispatch, a token: rows to other ranks of its domain, and to other
-// domains, where every expert is as likely.
+// Rows per token that one rank sends in a dispatch, inside its domain and to other domains; experts
+// are equally likely.
 struct DispatchRows {
   double inside = 0, between = 0;
 };
 DispatchRows dispatch_rows(const config::ModelConfig& model, const RankGroup& group);
 
-// A dispatch, or a combine: as many rows travel back.
+// One dispatch or combine: both move the same rows.
 double dispatch_seconds(const config::ModelConfig& model,
                         const Workload& work,
                         const Hardware& hardware);
 
-// Every rank gets `bytes` in equal parts from all: an all-gather, or a reduce-scatter of as many.
+// All-gather in which every rank receives `bytes` in equal parts, or the inverse reduce-scatter.
 double gather_seconds(double bytes, const RankGroup& group, const Hardware& hardware);
 
-// From one pipeline stage to the next, `ranks_of_stage` ranks away.
+// Send from one pipeline stage to the next, `ranks_of_stage` ranks away.
 double send_seconds(double bytes, double ranks_of_stage, const Hardware& hardware);
 
 }  // namespace weft::plan

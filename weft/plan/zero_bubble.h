@@ -1,4 +1,4 @@
-// How much of a pipeline's idle time zb_h1 fills, by what the nodes of a run cost.
+// Share of the pipeline bubble that zb_h1 fills, by the node costs of a run.
 #pragma once
 
 #include "weft/config/config.h"
@@ -6,22 +6,22 @@
 
 namespace weft::plan {
 
-// Seconds. Stages are made equal: every layer costs what the layers of the run cost on average, and
-// embedding, head, optimizer and messages cost nothing.
+// Seconds. All stages count as equal: every layer has the mean cost of the run's layers; embedding,
+// head, optimizer and messages cost nothing.
 struct Bubbles {
-  // A micro-batch of one stage.
+  // One micro-batch of one stage.
   double forward = 0, input_gradients = 0, weight_gradients = 0;
-  // What a step takes longer than the work of one stage.
+  // Step time beyond the work of one stage.
   double plain = 0, filled = 0;
 
-  // How much of the plain order's bubble should be left: it is (pp - 1) (F + D + W) long there, and
-  // (pp - 1) (F + D - W) here.
+  // Expected remaining share of the plain bubble: (pp - 1) (F + D + W) there, (pp - 1) (F + D - W)
+  // here.
   double wanted_share() const;
   double share() const { return filled / plain; }
 };
 
-// `zero_bubble` is a judged config of that order, `measured` what its nodes cost: it has all nodes
-// of 1F1B or the parts of them.
+// `zero_bubble`: judged config of that order. `measured`: its node costs, with all nodes of 1F1B or
+// their parts.
 Bubbles bubbles_of(const config::Config& zero_bubble, const exec::sim::CostTable& measured);
 
 }  // namespace weft::plan
