@@ -10,9 +10,9 @@ namespace {
 
 using base::number;
 
-// A rank cannot be done before its first input has come, all of its work is over, and its last
-// gradient has gone back to the first stage; nor before the first gradient has come, what it did
-// not do until then is over, and the last has gone back.
+// Earliest end of a rank, the larger of two bounds. First: its first input, all its work, and the
+// return of its last gradient to the first stage. Second: the arrival of the first gradient, the
+// remaining work, and the return of the last gradient.
 class EarliestEnd {
  public:
   explicit EarliestEnd(const PipelineLoad& load)
@@ -31,8 +31,8 @@ class EarliestEnd {
     return seconds;
   }
 
-  // Until the first micro-batch has passed all stages. A rank takes its next chunk when a group of
-  // micro-batches has left the one before it.
+  // Time for the first micro-batch to pass all stages. A rank takes its next chunk when a group of
+  // micro-batches has left the previous one.
   double seconds_to_the_end() const {
     const double group = std::min(load_.micro_batches, number(pp_));
     double seconds = 0;
@@ -48,7 +48,7 @@ class EarliestEnd {
     return seconds;
   }
 
-  // Forwards of a rank in front of its first backward, in turns of one chunk.
+  // Time of a rank's forwards before its first backward, in turns of one chunk.
   double warm_up(int rank) const {
     const int later = pp_ - rank - 1;
     const int turns = vpp_ == 1 ? later + 1 : 2 * later + (vpp_ - 1) * pp_ + 1;
@@ -76,9 +76,8 @@ class EarliestEnd {
 
 }  // namespace
 
-// With chunks, ranks also wait between them, as long as the others' turns of a chunk take; every
-// group of micro-batches after the first gives a rank that has more to do than the others something
-// to fill that with.
+// Bubble with chunks: ranks also wait between chunks, for the others' turns. Each group of
+// micro-batches after the first gives a busier rank work to fill these waits.
 double bubble_by_formula(const PipelineLoad& load) {
   const double most = std::ranges::max(load.work), turn = std::ranges::max(load.turns);
   const double all = std::accumulate(load.turns.begin(), load.turns.end(), 0.0);

@@ -24,7 +24,7 @@ std::string kind_of_node(Node node) {
   return schedule::print(node);
 }
 
-// What is recomputed is as the forward, and a part as the whole.
+// Recomputation has the factor of the forward, and a part the factor of the whole piece.
 std::optional<NodeFactor> known_factor(const Calibration& calibration, Node node) {
   const auto find = [&](Node like) -> std::optional<NodeFactor> {
     const auto found = calibration.nodes.find(kind_of_node(like));
@@ -121,7 +121,7 @@ sim::Contention contention_of(const config::Config& config, const Calibration& c
   const double ranks = is_alone ? 1 : base::number(layout.world / layout.pp);
   const double threads = base::number(config.runtime.threads_per_rank);
   sim::Contention contention{.beside_communication = calibration.rates.beside_communication};
-  // Emulated links take their time whatever runs beside them.
+  // Emulated links keep their time beside other work.
   if (derive::fabric_of(config).is_free()) {
     contention.beside_compute = calibration.rates.beside_compute;
   }

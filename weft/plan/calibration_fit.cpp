@@ -1,4 +1,4 @@
-// From what was traced to rates and factors.
+// Fit of rates and factors to traces.
 #include <algorithm>
 
 #include "weft/base/casts.h"
@@ -19,14 +19,14 @@ using schedule::Node;
 using schedule::RankPlan;
 using trace::SpanKind;
 
-// What was measured of nodes, by class of operation.
+// Measured times of a node by class of operation.
 struct MeasuredNode {
   double seconds = 0;
-  double product = 0, attention = 0;  // of them
+  double product = 0, attention = 0;  // parts of `seconds`
   double memory_calls = 0;
 };
 
-// Means over the ranks of a stage. A node that left no span had nothing to do.
+// Means over the ranks of a stage. A node without a span had nothing to do.
 class MeasuredNodes {
  public:
   MeasuredNodes(const grid::Grid& grid, const std::vector<trace::Timeline>& timelines) {
@@ -62,7 +62,7 @@ class MeasuredNodes {
   std::map<std::pair<int, Node>, MeasuredNode> nodes_;
 };
 
-// All nodes of one kind together.
+// Sum over all nodes of one kind.
 struct KindSum {
   Direction direction = Direction::None;
   NodeWork work;
@@ -70,7 +70,7 @@ struct KindSum {
   double memory_calls = 0;
   double nodes = 0;
 
-  // What is of a class that the node has no work of, is with what it has.
+  // Time of a class without work in the node counts towards the classes with work.
   void add(const NodeWork& of_node, const MeasuredNode& measured) {
     work += of_node;
     memory_calls += measured.memory_calls;
@@ -152,7 +152,8 @@ NodeFactor fit_factor(const KindSum& sum, const MachineRates& rates) {
   return factor;
 }
 
-// The number in [low, high] at which `seconds_at`, which grows with it, is `seconds`; else an end.
+// Number in [low, high] at which the increasing `seconds_at` equals `seconds`; otherwise an end of
+// the range.
 template <typename SecondsAt>
 double number_for(double seconds, double low, double high, const SecondsAt& seconds_at) {
   constexpr int kHalvings = 12;
@@ -163,8 +164,8 @@ double number_for(double seconds, double low, double high, const SecondsAt& seco
   return (low + high) / 2;
 }
 
-// What the step took beyond its nodes and waits is with compute: the time between operations, and
-// ranks that wait for each other, grow as it does.
+// Assigns step time beyond nodes and waits to compute: gaps between operations and waits between
+// ranks grow with compute.
 void fit_untraced(const CalibrationRun& plain, Calibration& calibration) {
   constexpr double kLeast = 0.5, kMost = 1.5;
   double& untraced = calibration.rates.untraced;
@@ -174,9 +175,8 @@ void fit_untraced(const CalibrationRun& plain, Calibration& calibration) {
   });
 }
 
-// A trace puts time between the operations of a device, so that gaps in it tell nothing of waits:
-// what the step took beyond its nodes is waking up. Where it took less, a trace makes operations
-// longer.
+// Assigns step time beyond the nodes to wake-ups. A trace adds gaps between a device's operations,
+// so traced gaps do not measure waits. A shorter step means that tracing lengthens operations.
 void fit_wake(const CalibrationRun& plain, Calibration& calibration) {
   constexpr double kMostWake = 1e-3;
   double& wake = calibration.rates.wake;

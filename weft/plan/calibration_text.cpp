@@ -1,4 +1,4 @@
-// A calibration as JSON.
+// JSON form of a calibration.
 //
 //   {"format": "weft calibration 3",
 //    "rates": {"product_flop": 1.5e-15, ..., "untraced": 1, "beside_communication": 0.04, "cores":
@@ -77,12 +77,12 @@ Of read(const base::Json& json,
   return values;
 }
 
-// Of a cost in seconds, the inverse of its least and largest rate; of others the numbers
-// themselves.
+// Plausible range. For a cost in seconds: the inverse of the least and largest rate. For other
+// values: the values themselves.
 struct PlausibleRate {
   std::string_view name, unit;
   double MachineRates::*field;
-  double scale;  // of `unit`
+  double scale;  // `unit` in seconds, FLOP or bytes
   double least, most;
   bool is_rate;
 };
@@ -112,7 +112,7 @@ std::vector<std::string> calibration_doubts(const Calibration& calibration) {
   std::vector<std::string> doubts;
   for (const PlausibleRate& each : kPlausible) {
     const double seconds = calibration.rates.*each.field;
-    if (seconds == 0) continue;  // it takes no time that could be told
+    if (seconds == 0) continue;  // not measurable
     const double value = each.is_rate ? 1 / seconds / each.scale : seconds / each.scale;
     if (value >= each.least && value <= each.most) continue;
     doubts.push_back(base::text("{}: {:.4g} {}, where machines have {:g} to {:g}",

@@ -13,7 +13,7 @@
 namespace weft::plan {
 namespace {
 
-// Planning and verifying this many takes about a second.
+// Number of nodes that take about a second to plan and verify.
 constexpr std::int64_t kNodesWorthWaiting = 120'000;
 constexpr std::int64_t kNodesOfLayer = 25;
 

@@ -16,10 +16,10 @@ namespace {
 using config::Config;
 
 constexpr std::int64_t kLayersOfStage = 3, kLayersOfChunk = 2;
-// Of a pipeline of two, and of one stage.
+// Micro-batches of a pipeline of two stages, and of one stage.
 constexpr std::int64_t kPipelineBatches = 4, kStageBatches = 3;
 
-// The modules whose parts such a layer offloads.
+// Modules with offloaded parts in such a layer.
 std::vector<config::OffloadModule> modules_of(const Config& config, const LayerAsked& asked) {
   std::vector<config::OffloadModule> modules;
   Config whole = config;
@@ -33,7 +33,7 @@ std::vector<config::OffloadModule> modules_of(const Config& config, const LayerA
   return modules;
 }
 
-// The chunks of a rank that end so. Where turns are merged, it works on two of them at one time.
+// Chunks of a rank with this end. With merged turns the rank works on two chunks at once.
 std::vector<std::size_t> chunks_with(const Config& small, StageEnd end) {
   std::vector<std::size_t> chunks(base::at(derive::virtual_stages(small.model)));
   std::iota(chunks.begin(), chunks.end(), std::size_t{0});
@@ -52,7 +52,7 @@ Config small_pipeline(const Config& config, const LayerAsked& asked, StageEnd en
   const std::int64_t ranks = is_pipeline ? 2 : 1;
   model.num_layers = ranks * (has_chunks ? 2 * kLayersOfChunk : kLayersOfStage);
   model.pipeline_model_parallel_size = ranks;
-  model.microbatch_group_size_per_vp_stage.reset();  // it is of the whole pipeline
+  model.microbatch_group_size_per_vp_stage.reset();  // applies to the whole pipeline only
   small.runtime.world_size = *small.runtime.world_size * ranks;
   if (has_chunks) {
     model.virtual_pipeline_model_parallel_size = 2;
@@ -60,11 +60,11 @@ Config small_pipeline(const Config& config, const LayerAsked& asked, StageEnd en
     model.virtual_pipeline_model_parallel_size = 1;
   }
   if (end == StageEnd::SendBesideHead) {
-    // The head is another stage's.
+    // The head belongs to another stage.
     model.vocab_size = 2 * model.tensor_model_parallel_size;
     model.should_pad_vocab = false;
   }
-  // It has its formats only with a distributed optimizer.
+  // Its formats require a distributed optimizer.
   const bool is_aware = small.optimizer.use_precision_aware_optimizer;
   small.ddp.use_distributed_optimizer = small.optimizer.use_distributed_optimizer = is_aware;
   small.ddp.num_distributed_optimizer_instances = 1;

@@ -13,13 +13,13 @@ namespace {
 
 using base::number;
 
-// Share of the time that collectives of data-parallel ranks need in which compute beside them
-// covers them; the rest is their beginning and their end.
+// Share of the time of data-parallel collectives that concurrent compute can cover; the rest is
+// their start and end.
 constexpr double kDataCover = 0.9;
-// A fully sharded run gathers the weights twice and scatters gradients once in each micro-batch.
+// A fully sharded run gathers weights twice and scatters gradients once per micro-batch.
 constexpr double kShardedGathers = 3;
 
-// Of an exchange that runs under compute.
+// Exposed time of an exchange under compute.
 double uncovered(double seconds, double cover) {
   return std::max((1 - kDataCover) * seconds, seconds - cover);
 }
@@ -108,8 +108,8 @@ double DataParallelPrice::own(const Replicated& each) const {
   return each.parameters / (is_distributed() || config_.ddp.use_megatron_fsdp ? each.sharers : 1);
 }
 
-// Buckets travel there, are changed and travel back: one after the other, or the slowest of the
-// three sets the pace and the others are seen of one bucket alone.
+// Time of buckets that are downloaded, updated and uploaded. Sequential, or pipelined: then the
+// slowest of the three sets the pace, and the others add one bucket each.
 double DataParallelPrice::host_seconds(double parameters) const {
   const derive::OptimizerOffload offload = derive::optimizer_offload(config_);
   const double change = traffic_.host / host_update_rate(config_, hardware_);
@@ -136,7 +136,7 @@ OptimizerSeconds DataParallelPrice::optimizer() const {
     beside += update / rate;
     offloaded += mine * there;
   }
-  // The rest is changed by the device meanwhile.
+  // The device updates the rest meanwhile.
   if (offloaded > 0) seconds.waiting = std::max(0.0, host_seconds(offloaded) - beside);
   return seconds;
 }

@@ -15,8 +15,8 @@ namespace {
 
 using base::text;
 
-// How far a fitted number may go from its nominal value, as a factor, before the prior costs as
-// much as one row that is wrong by that factor; and how much a single row may weigh.
+// kPrior: deviation from nominal, as a factor, at which the prior costs as much as one row with
+// that error. kMostOfRow: limit of one row's weight.
 constexpr double kPrior = 0.15;
 constexpr double kMostOfRow = 0.5;
 constexpr double kFirstStep = 0.2, kLastStep = 0.002;
@@ -123,8 +123,8 @@ class Fitting {
     return false;
   }
 
-  // The formula is asked thousands of times; what the simulated price is beside it at the numbers
-  // found so far is asked once a round.
+  // Updates the ratio of the simulated price to the formula, once per round at the current numbers.
+  // The fit itself uses the formula, which runs thousands of times.
   void correct() {
     beside_.clear();
     for (const PublishedRun* run : rows_) {

@@ -49,7 +49,7 @@ HardwareKey share_of(std::string_view key, Number number) {
           .is_calibrated = true};
 }
 
-// The key and value of a line without its comment; an empty key: there is nothing on it.
+// Key and value of a line without its comment; an empty key: nothing on the line.
 struct HardwareLine {
   std::string key, value;
 };
@@ -71,19 +71,19 @@ const HardwareKey* find_key(std::string_view key) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// What is counted.
+// True for integer keys.
 bool is_whole(std::string_view key) {
   return key == "sms" || key == "gpus_per_node" || key == "nvlink_domain" || key == "tile_rows" ||
          key == "tile_columns";
 }
 
-// Networks are sold in bits.
+// Networks are specified in bits.
 std::string_view unit_hint(std::string_view key) {
   if (!key.ends_with("_gbps")) return "";
   return " (gigabytes a second: 400 Gb/s are 50)";
 }
 
-// What two numbers say together that one of them alone does not.
+// Contradictions between numbers.
 std::vector<std::string> contradictions(const Hardware& hardware) {
   std::vector<std::string> all;
   const auto hold = [&](bool is_so, std::string said) {
@@ -149,7 +149,7 @@ class HardwareReader {
                                  fmt::join(missing, ", ")));
     }
     if (!complaints_.empty()) throw base::ConfigError(std::move(complaints_));
-    // A processor's ranks are Weft's, whatever a file says of their program.
+    // Ranks on processor cores run Weft, whatever the file says.
     if (hardware_.device == config::DeviceKind::Cpu) hardware_.program = Program::Weft;
     hardware_.work.keeps_dummy_gradients = hardware_.program == Program::MegatronBridge;
     return std::move(hardware_);
@@ -249,7 +249,7 @@ ProgramWork work_of(Program program) {
       return {.keeps_dummy_gradients = true};
     case Program::Weft:
       // The first micro-batch assigns gradients. counts_us and flex_passes are fitted to steps of
-      // one H200 (tests/golden/h200_runs.csv); the rest is what its kernels do.
+      // one H200 (tests/golden/h200_runs.csv); the other numbers follow from its kernels.
       return {.launches_nodes = true,
               .counts_us = 330,
               .gradient_passes = 1,
@@ -344,7 +344,7 @@ Hardware as_run_by(const Hardware& hardware, Program program) {
   run.work = work_of(program);
   for (const auto& [key, value] : hardware.of_weft) find_key(key)->set(run, value);
   for (const Number number : {Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
-    // This build computes no such products.
+    // This build has no such products.
     run.peak_tflops[static_cast<std::size_t>(number)] = 0;
   }
   return run;
@@ -364,7 +364,7 @@ Hardware find_hardware(const fs::path& folder, const std::string& word) {
   std::error_code ignored;
   const bool is_path = word.find('/') != std::string::npos || word.ends_with(".yaml") ||
                        (word.find('.') != std::string::npos && fs::is_regular_file(word, ignored));
-  // The names of GPUs are known in any letters, as those of hardware.gpu are.
+  // Names of GPUs ignore case, as in hardware.gpu.
   std::string name = word;
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   const fs::path file = is_path ? fs::path(word) : folder / (name + ".yaml");

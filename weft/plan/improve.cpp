@@ -29,16 +29,17 @@ using schedule::kNone;
 using schedule::Node;
 using schedule::RankPlan;
 
-constexpr std::uint64_t kDraws = 0x6f72646572;  // the key of all draws
-// How much sooner than in the given order a micro-batch may enter: by others that have gone forward
-// and that have left. More keeps more.
+constexpr std::uint64_t kDraws = 0x6f72646572;  // key of all draws
+// Earlier entry of a micro-batch than in the given order, in micro-batches that have passed forward
+// and that have left. Larger values keep more memory.
 constexpr std::pair<int, int> kSlacks[] = {{0, 0}, {1, 0}, {1, 1}, {2, 2}};
-// A try whose list schedule is longer than the best one's by more is not simulated.
+// Factor over the best list schedule above which a try is not simulated.
 constexpr double kWorthSimulating = 1.01;
-// Standard deviations of what nodes cost, and of how late what is exchanged comes, as parts of it.
+// Random machines: number, relative standard deviation of node costs, and relative lateness of
+// exchanges.
 constexpr std::uint64_t kMachines = 3;
 constexpr double kVariation = 0.1, kLateness = 0.2;
-// Before a host node are issued so many of the compute nodes that come next, of so many nodes.
+// Compute nodes to issue before a host node, and the number of following nodes searched for them.
 constexpr int kComputesAhead = 4;
 constexpr std::size_t kLooksAhead = 64;
 
@@ -46,9 +47,9 @@ sim::SimulatedStep step_of(const std::vector<RankPlan>& plans, const ImproveRequ
   return simulated_step(plans, request.costs, request.overheads);
 }
 
-// Mean step of some machines whose nodes take a little more or less than the costs say, and whose
-// peers come late now and then: an order that is short only where everything comes on time is not
-// what is looked for. A node varies alike in every order.
+// Mean step over some machines with slightly varied node times and occasional late peers. It
+// rejects orders that are short only if everything is on time. A node varies equally in every
+// order.
 double varied_seconds(const std::vector<RankPlan>& plans, const ImproveRequest& request) {
   const sim::SimulatedStep steady = step_of(plans, request);
   double sum = 0;
@@ -79,9 +80,9 @@ int micro_batches_in(const std::vector<RankPlan>& plans) {
   return plans.front().shape.micro_batches;
 }
 
-// Writes what was found as graphs. A host node goes where the first node stands that needs it, and
-// some of what computes next goes before it: what is issued before it runs while the host waits,
-// and how long that is varies more on a machine than on the clock.
+// Writes a found order as graphs. A host node is placed directly before its first user, after a few
+// compute nodes. Nodes issued earlier run while the host waits, and that wait varies more on a
+// machine than in simulation.
 class OrderWriter {
  public:
   OrderWriter(const std::vector<RankPlan>& plans, int rank) : plan_(plans[at(rank)]) {}
@@ -100,7 +101,7 @@ class OrderWriter {
   }
 
  private:
-  // Lanes keep their order; only what a host node holds up for nothing is issued before it.
+  // Lanes keep their order; nodes independent of a host node are issued before it.
   schedule::NamedEntries queue_ahead() const {
     schedule::NamedEntries order;
     std::vector<bool> is_out(named_.size(), false);
@@ -113,7 +114,7 @@ class OrderWriter {
   }
 
   void hoist(std::size_t host, std::vector<bool>& is_out, schedule::NamedEntries& order) const {
-    std::set<Node> behind{named_[host].node};  // what stays behind it
+    std::set<Node> behind{named_[host].node};  // nodes that stay behind it
     std::array<bool, schedule::kLanes> is_held{};
     int computes = 0;
     const std::size_t end = std::min(named_.size(), host + kLooksAhead);
@@ -165,8 +166,8 @@ class OrderWriter {
   schedule::NamedEntries named_;
 };
 
-// What a rule prefers, in parts of a micro-batch's way through the step: later micro-batches, input
-// gradients, weight gradients; and how much sooner micro-batches may enter.
+// Preferences of a rule, in parts of a micro-batch's path through the step: later micro-batches,
+// input gradients, weight gradients; and earlier entry of micro-batches.
 struct Taste {
   double later = 0, backward = 0, weights = 0;
   int forward_slack = 0, slack = 0;
@@ -182,8 +183,8 @@ constexpr Taste kTastes[] = {
     {.backward = 1, .weights = 1},
 };
 
-// Nodes that one preference is for: the same of all micro-batches, but that those at the beginning
-// and the end of a step are apart: they have other neighbours.
+// Node class with one common preference: equal nodes of all micro-batches, except at the begin and
+// end of a step, where neighbours differ.
 Node alike(Node node, int micro_batches) {
   if (node.micro_batch == kNone) return node;
   constexpr int kApart = 2;
@@ -237,7 +238,7 @@ class Search {
     return request_.goes_on && !request_.goes_on(result_.tried);
   }
 
-  // The most that a stage keeps of a micro-batch when its forward is over.
+  // Largest memory that a stage keeps per micro-batch after its forward.
   std::int64_t one_micro_batch() const {
     std::int64_t most = 0;
     for (const RankPlan& plan : request_.plans) {
@@ -265,7 +266,7 @@ class Search {
     return rule;
   }
 
-  // Whether it is shorter than all before; then it is kept.
+  // True if the order is the shortest so far; then it is kept.
   bool attempt(const Taste& taste, const std::vector<double>& biases) {
     ++result_.tried;
     const ListOrder order = jobs_.run(rule_of(taste, biases));
@@ -302,7 +303,7 @@ class Search {
     return std::min(size - 1, static_cast<std::size_t>(drawn * static_cast<double>(size)));
   }
 
-  // Of the best: a preference or two, and now and then its taste.
+  // Varies the best: a preference or two, and sometimes its taste.
   void change_a_little() {
     Taste taste = best_;
     std::vector<double> biases = biases_;
@@ -321,8 +322,8 @@ class Search {
   const sim::SimulatedStep given_;
   const ListSchedule jobs_;
   std::vector<int> kind_of_;     // by job
-  std::vector<double> biases_;   // by kind, in mean nodes
-  double unit_ = 0, whole_ = 0;  // seconds of a mean node, and of a micro-batch's longest way
+  std::vector<double> biases_;   // by kind, in units of a mean node
+  double unit_ = 0, whole_ = 0;  // seconds of a mean node, and of a micro-batch's longest path
   double best_listed_ = std::numeric_limits<double>::infinity();
   double best_varied_ = std::numeric_limits<double>::infinity();
   double given_varied_ = 0;

@@ -12,7 +12,7 @@ namespace {
 using base::Json;
 using base::text;
 
-// Every part in an order that writing and reading share. `visit` gets each field.
+// Visits every field in the order shared by writer and reader.
 template <typename Choice, typename Visit>
 void each_of_choice(Choice& choice, const Visit& visit) {
   visit(choice.tp), visit(choice.pp), visit(choice.vpp), visit(choice.cp), visit(choice.ep);
@@ -56,7 +56,7 @@ class FieldWriter {
   Json* list_;
 };
 
-// Takes fields from an array, in turn. Json::exception where there are too few.
+// Reads fields from an array in order. Json::exception if there are too few.
 class FieldReader {
  public:
   explicit FieldReader(const Json& list) : list_(&list) {}

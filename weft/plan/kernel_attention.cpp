@@ -1,4 +1,4 @@
-// Attention of each kind.
+// Kernels of each kind of attention.
 #include <algorithm>
 
 #include "weft/base/casts.h"
@@ -14,17 +14,17 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-// Channels of all heads.
+// Channels over all heads.
 struct CoreWidths {
-  double scores = 0, values = 0;  // of what queries are multiplied with, and of the output
-  double keys = 0;                // of keys and values together, before heads share them
+  double scores = 0, values = 0;  // multiplied with queries, and in the output
+  double keys = 0;                // keys and values together, before heads share them
 };
 
-// Context-parallel ranks that pass keys on attend to those of one rank at a time. Each output is
-// added in fp32 to those before it; going back, so are the gradients of queries, and of keys that
-// come home.
+// Adds the ring of context-parallel ranks: attention to the keys of one rank at a time. Each output
+// is added in fp32 to the earlier ones; backward, so are the gradients of queries and of returning
+// keys.
 void add_steps_of_ring(KernelList& list, const CoreWidths& widths, double steps) {
-  // A value is read, an fp32 sum read and written; in values, as KernelList::memory counts them.
+  // A value is read, and an fp32 sum read and written; in values, as KernelList::memory counts.
   const double values_of_sum = (list.work.element + 4 + 4) / list.work.element;
   const double each = (steps - 1) * list.work.tokens / list.work.tp * values_of_sum;
   list.memory(Piece::Attention,
@@ -34,17 +34,17 @@ void add_steps_of_ring(KernelList& list, const CoreWidths& widths, double steps)
               2 * (steps - 1));
 }
 
-// Rates of attention are those of heads of 128 channels. Each score costs an exponential besides
-// its products, whatever the width: as much as so many channels, by published rates of heads of 64
-// (about three quarters of those of 128).
+// Slowdown of narrow heads. Attention rates belong to heads of 128 channels. Each score costs an
+// exponential besides its products, equivalent to kExponential channels. Fitted to published rates
+// of heads of 64 (about three quarters of those of 128).
 double slower_by_width(double channels) {
   constexpr double kUsual = 128, kExponential = 64;
   if (channels >= kUsual) return 1;
   return (channels + kExponential) / channels * kUsual / (kUsual + kExponential);
 }
 
-// Scores and values over the tokens that a query sees, two operations each. Going back, five
-// products take the place of two.
+// Adds scores and values over the visible tokens of a query, two operations each. The backward has
+// five products instead of two.
 void add_core(KernelList& list, const CoreWidths& widths, double seen, std::int64_t layer) {
   const double heads = number(list.model.num_attention_heads);
   const double flops = slower_by_width(widths.scores / heads) * 2 * list.work.tokens * seen *
@@ -140,7 +140,7 @@ void add_latent(KernelList& list, std::int64_t layer) {
                {.m = in, .n = heads * (number(list.model.qk_head_dim) + value), .k = rank},
                list.work.number,
                Cast::Fused);
-  // Rotation, and the copies that put turned and unturned channels side by side.
+  // Rotation, and the copies that join rotated and unrotated channels.
   list.memory(Piece::Attention, Part::Heads, 3 * in * heads * wide, 4 * in * heads * wide, 4);
   const double all = heads * list.work.tp;
   add_core(list,
@@ -154,7 +154,8 @@ void add_latent(KernelList& list, std::int64_t layer) {
                Cast::Alone);
 }
 
-// Chunks of linear attention are small products between reads and writes: memory is their limit.
+// Linear attention in chunks consists of small products between reads and writes: it is bound by
+// memory.
 void add_delta_net(KernelList& list) {
   const double h = number(list.model.hidden_size);
   const double key = number(list.model.linear_num_key_heads * list.model.linear_key_head_dim);
@@ -190,7 +191,7 @@ void add_attention(KernelList& list, std::int64_t layer) {
       add_delta_net(list);
       break;
   }
-  list.memory(Piece::Attention, Part::Proj, 3 * stream, stream);  // the residual stream
+  list.memory(Piece::Attention, Part::Proj, 3 * stream, stream);  // residual stream
   list.small(Piece::Attention, Part::None, 4, 8);
 }
 

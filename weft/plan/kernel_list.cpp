@@ -9,10 +9,10 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-constexpr double kAccumulate = 8;  // of a weight gradient: an fp32 sum is read and written
+constexpr double kAccumulate = 8;  // weight gradient: an fp32 sum is read and written
 
-// Bytes moved to cast one value for a product and for its weight gradient, whose layout differs.
-// One scale a tensor wants the values read once more, and so does a fp4 tensor's.
+// Bytes moved to cast one value for a product and for its weight gradient, which needs another
+// layout. A scale per tensor requires one more read; so does fp4.
 double cast_bytes(Number number) {
   switch (number) {
     case Number::Fp32:
@@ -86,9 +86,9 @@ void KernelList::product(Piece piece, Part part, const ProductShape& of, Number 
                 .n = of.n,
                 .k = of.k,
                 .groups = of.groups};
-  kernel.is_head = number != work.number;  // no other product is in another format
+  kernel.is_head = number != work.number;  // no other product has another format
   kernel.bytes = value * (rows * of.k + weights) + work.element * rows * of.n;
-  // Without the fused kernels a library is called for each group.
+  // Without fused kernels a library is called per group.
   if (of.groups > 1 && !work.fuses_experts) kernel.launches = 1 + of.groups * kGroupLaunch;
   add(kernel);
   kernel.direction = Direction::D;

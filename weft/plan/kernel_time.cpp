@@ -1,4 +1,4 @@
-// How long one kernel takes on the device.
+// Duration of one kernel on the device.
 #include <algorithm>
 #include <cmath>
 
@@ -10,9 +10,9 @@ namespace {
 
 using schedule::Direction;
 
-// A multiprocessor works on a tile at a time: all of k, and a begin and an end. Rows that do not
-// fill a tile cost a whole one. Of the last round, in which not all have a tile, half is lost:
-// libraries choose between shapes of tiles.
+// A multiprocessor computes one tile at a time: all of k, with prologue and epilogue. A partial
+// tile costs a whole one. Half of an incomplete last wave is lost, since libraries choose between
+// tile shapes.
 double product_seconds(const Kernel& kernel, const Hardware& hardware) {
   const double tiles = kernel.groups * std::ceil(kernel.m / hardware.tile_rows) *
                        std::ceil(kernel.n / hardware.tile_columns);

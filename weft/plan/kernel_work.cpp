@@ -27,7 +27,7 @@ void add_feed_forward(KernelList& list, Piece piece, double tokens, double width
   list.small(piece, Part::None, 2, 4);
 }
 
-// The router is in fp32: its input is written and read once more at twice the width.
+// Router in fp32: its input is written and read once more at twice the width.
 void add_route(KernelList& list) {
   const double h = number(list.model.hidden_size), experts = number(list.model.experts());
   list.memory(Piece::Route, Part::Norm, 2 * list.work.own_tokens * h, 4 * list.work.own_tokens * h);
@@ -44,8 +44,8 @@ void add_route(KernelList& list) {
   list.small(Piece::Route, Part::Choose, 12, 12);
 }
 
-// Rows into the order of the wire and back; those of flex dispatchers also into that of the
-// experts, into which alltoall receives them.
+// Reorders rows for the wire and back. Flex dispatchers also reorder them by expert, in which
+// alltoall receives them directly.
 void add_rows(KernelList& list) {
   const double h = number(list.model.hidden_size);
   const double rows = list.work.rows * h, stream = list.work.own_tokens * h;
@@ -69,10 +69,10 @@ void add_rows(KernelList& list) {
   list.small(Piece::Combine, Part::None, 4, 4);
 }
 
-// Of SwiGLU with a row's weight: one kernel each way. So is the rest of a gated quick GELU that is
-// clamped (GPT-OSS); what stands before it is not fused: each half of what FC1 made is read and
-// written by its clamp, and both by what puts them side by side. Going back the halves are taken
-// apart, masked, and put into one gradient.
+// Values moved by SwiGLU with row weights: one kernel each way. A clamped gated quick GELU
+// (GPT-OSS) has unfused steps before: each half of FC1's output is read and written by its clamp,
+// and both by their concatenation. Backward, the halves are split, masked and joined into one
+// gradient.
 struct ActivationValues {
   double forward = 3, backward = 6, launches = 3;
 };
@@ -82,9 +82,9 @@ ActivationValues activation_values(const ModelConfig& model) {
   return {.forward = 11, .backward = 18, .launches = 7};
 }
 
-// FC2's bias is added by expert: its rows, times their weights in fp32, put together and cast, each
-// a call of its own for each local expert; going back, sums for the bias and for the weights too.
-// In a fused feed-forward FC2's gradient is written once more, and read for the sums.
+// Adds FC2's bias by expert: its rows times fp32 weights, concatenated and cast, each a call per
+// local expert. The backward sums for the bias and the weights. In a fused feed-forward FC2's
+// gradient is written once more and read for the sums.
 void add_expert_biases(KernelList& list, double rows, double h, double width) {
   if (list.work.fuses_experts) {
     list.memory(Piece::Experts, Part::Fc2, rows * h, rows * (2 * h + 2 * width), 2);
@@ -130,7 +130,7 @@ void add_embed(KernelList& list) {
   list.memory(Piece::Embed, Part::None, 2 * stream, 6 * stream, 4);
 }
 
-// Logits are written and read, in fp32 once, and their gradient takes their place.
+// Logits are written and read, once in fp32; their gradient overwrites them.
 void add_head(KernelList& list) {
   const double h = number(list.model.hidden_size),
                vocabulary = number(list.model.vocab_size) / list.work.tp;

@@ -1,4 +1,4 @@
-// A layer alone, and the forward of one merged with the backward of another.
+// Layer alone, and one layer's forward merged with another's backward.
 #include <algorithm>
 #include <cmath>
 
@@ -11,14 +11,14 @@ namespace {
 
 using config::ModelConfig;
 
-// How launches and device work add up to time. Where the host must learn row counts in every layer
-// it cannot run ahead of the device, and what is slow on one side is not made up on the other: the
-// two add like the sides of a right angle. In the interleaved order it has a second micro-batch's
-// work to launch meanwhile. Where it need not wait, the longer of the two decides.
+// Exponents that combine launch time and device time. If the host must read row counts in every
+// layer, it cannot run ahead, and delays of both sides add like the legs of a right triangle. In
+// the interleaved order it launches another micro-batch's work meanwhile. Without such waits the
+// longer side dominates.
 constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 
-// The interleaved order cuts a layer into pieces with events between them, and the split of weight
-// gradients each product into two calls: more for the host to do.
+// The interleaved order cuts a layer into pieces with events between them. Split weight gradients
+// make each product two calls. Both add launches.
 constexpr double kMergedLaunches = 1.25, kSplitLaunches = 1.045;
 
 double with_host(const ModelConfig& model,
@@ -34,15 +34,13 @@ double with_host(const ModelConfig& model,
 
 using schedule::DispatchBeside;
 
-// Pairs of layers on two lanes, as the interleaving pass orders them
+// Pairs of layers on two lanes, in the order of the interleaving pass
 // (schedule/passes/interleave.h). Dispatches beside experts:
 //   ep       b.combine.D | f.dispatch.F, b.dispatch.D         | f.combine.F
 //   compute  f.before    | b.experts.D [W], f.experts.F       | b.before.D [W]
 // Beside attention:
 //   ep       b.dispatch.D | f.dispatch.F | b.combine.D     | f.combine.F
 //   compute  f.before     | b.before.D   | f.experts.F [W] | b.experts.D [W]
-// What un-permutes rows follows the combine on its own lane. Where weight gradients are not split
-// off, whoever waits for input gradients waits for them too.
 class Lanes {
  public:
   Lanes(const LayerTime& layer, const config::Config& config, double slowdown)
@@ -53,7 +51,7 @@ class Lanes {
 
   double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
 
-  // Of one pair, once the pairs before it have set the pace.
+  // Time of one pair in the steady state.
   double period() {
     constexpr int kWarmUp = 4;
     for (int i = 0; i < kWarmUp; ++i) run_pair();
@@ -123,8 +121,8 @@ class Lanes {
   const DispatchBeside beside_;
   const bool splits_;
   const double slowdown_;
-  double compute_ = 0, ep_ = 0;                    // when a lane is free
-  double forward_ready_ = 0, backward_ready_ = 0;  // when the next layer may begin
+  double compute_ = 0, ep_ = 0;                    // end of work on each lane
+  double forward_ready_ = 0, backward_ready_ = 0;  // start time of the next layer
 };
 
 }  // namespace
@@ -181,7 +179,7 @@ PlainTime PlainTime::operator*(double factor) const {
 PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
   const Directions compute = layer.compute();
   const double wire = layer.dispatch + layer.combine;
-  // Rows that are brought again are so while other things are computed again, and go nowhere.
+  // Recomputed rows are dispatched during recomputation and do not return.
   constexpr double kBroughtAgain = 0.25;
   const double wire_b = wire * (layer.travels_again ? 1 + kBroughtAgain : 1);
   return plain_time(config,
@@ -237,10 +235,10 @@ PlainTime merged_time(const config::Config& config,
                       const Hardware& hardware) {
   if (layer.dispatch <= 0) return plain_time(config, layer);
   const double alone = layer.compute().total();
-  // What un-permutes rows takes its time of the device from the compute beside it.
+  // Un-permuting takes device time from the compute beside it.
   const double merges = layer.after.f + layer.after.d;
   const double shared = alone / (alone - merges);
-  // Compute is slower while something travels beside it; how long that is follows from the pair.
+  // Compute is slower beside a transfer; the pair determines for how long.
   const double share = transfer_share(config.model, hardware);
   Lanes undisturbed(layer, config, shared);
   const double open = std::max(0.0, undisturbed.period() - alone);

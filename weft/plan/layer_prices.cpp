@@ -9,8 +9,8 @@
 namespace weft::plan {
 namespace {
 
-// Exchanges in steps also take of the products that cover them: measured runs leave as much of them
-// exposed as the formula says, at least.
+// Raises the exposed exchange to at least the formula's value: exchanges in steps also slow the
+// products that cover them, as measured runs show.
 void keep_stepped_exchange(double least, Stretch& stretch) {
   const double more = std::max(0.0, least - stretch.tp);
   stretch.tp += more;
@@ -22,7 +22,7 @@ void add_words(std::string& name, const Words& words) {
   for (const auto& word : words) name += base::text(" {}", static_cast<int>(word));
 }
 
-// All that a layer's price depends on, of what a planner turns.
+// Name with every planner setting that affects a layer's price.
 std::string run_of(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const config::CommOverlapConfig& overlap = config.comm_overlap;
@@ -48,7 +48,7 @@ std::string run_of(const config::Config& config) {
   return name;
 }
 
-// Of nodes that follow each other: the host's time lies before those of compute.
+// Stretch of consecutive nodes: host time precedes that of compute nodes.
 NodeStretch stretch_by_launches(double priced, double device, double compute) {
   const double host = std::max(0.0, priced - device);
   if (compute <= 0) return {};
@@ -59,7 +59,7 @@ double compute_of(const Stretch& stretch) {
   return stretch.total - stretch.ep - stretch.tp - stretch.cp - stretch.copy;
 }
 
-// Of a forward merged with a backward, which the transfers beside them make longer first.
+// Stretch of a merged forward and backward, which concurrent transfers lengthen first.
 NodeStretch stretch_of_merged(const PlainTime& merged,
                               const SimulatedLayer& clocked,
                               double alone) {

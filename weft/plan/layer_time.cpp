@@ -20,8 +20,8 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-// What tensor-parallel exchange leaves exposed where it runs in steps under the products: the first
-// step, and the steps that products do not cover.
+// Exposed share of a tensor-parallel exchange in steps under the products: the first step and
+// uncovered steps.
 constexpr double kSteppedExposure = 0.25;
 
 bool captured(const ModelConfig& model, Piece piece) {
@@ -61,7 +61,7 @@ bool runs_again(const ModelConfig& model, const Kernel& kernel) {
   return part == Part::Act && piece == Piece::Experts && has(RecomputeModule::MoeAct);
 }
 
-// Which of a layer's three stretches a piece is in.
+// Stretch of a layer that contains the piece.
 Directions& stretch_of(LayerTime& layer, Piece piece) {
   if (piece == Piece::Experts || piece == Piece::Shared) return layer.experts;
   return piece == Piece::Merge || piece == Piece::Combine ? layer.after : layer.before;
@@ -81,7 +81,7 @@ void add_kernels(const ModelConfig& model,
                  Recomputed whole,
                  LayerTime& layer) {
   layer.launches_nodes = hardware.work.launches_nodes;
-  std::set<std::pair<Piece, Direction>> nodes;  // that were launched
+  std::set<std::pair<Piece, Direction>> nodes;  // launched nodes
   for (const Kernel& kernel : kernels) {
     const double seconds = device_seconds(kernel, hardware);
     const bool is_forward = kernel.direction == Direction::F;
@@ -111,7 +111,7 @@ void add_kernels(const ModelConfig& model,
   }
 }
 
-// Exposed, unless they run in steps under the products.
+// Exposed, unless in steps under the products.
 void add_tensor_exchange(const config::Config& config,
                          const Workload& work,
                          const Hardware& hardware,
@@ -124,7 +124,7 @@ void add_tensor_exchange(const config::Config& config,
   layer.tp.d += exchanges.backward * one * exposed;
 }
 
-// Keys and values go round a ring under the attention before them.
+// Adds the ring of keys and values, which travel under the previous attention.
 void add_context_exchange(const config::Config& config,
                           const Workload& work,
                           const Hardware& hardware,
@@ -151,8 +151,8 @@ void add_directions(Directions& to, const Directions& other) {
   to.w += other.w;
 }
 
-// Tokens are gathered before a column-split product and scattered after a row-split one: one such
-// pair of exchanges, forward and back.
+// Tokens are gathered before a column-split product and scattered after a row-split one: the
+// exchanges of one such pair, forward and backward.
 constexpr TensorExchanges kExchangePair{.forward = 2, .backward = 3};
 
 }  // namespace

@@ -31,7 +31,7 @@ RecomputeRung selective(std::vector<RecomputeModule> modules) {
   return rung;
 }
 
-// What the head costs, in layers.
+// Cost of the head in layers.
 double head_in_layers(const ModelConfig& model) {
   const double mtp = number(derive::mtp_layers(model));
   const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
@@ -39,8 +39,9 @@ double head_in_layers(const ModelConfig& model) {
   return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
 }
 
-// A layer to a stage, behind a stage of the embedding alone where there is one more, and the loss
-// alone: what Megatron makes of account_for_embedding_in_pipeline_split and account_for_loss_....
+// One layer per stage, with the loss alone in the last stage, and the embedding alone in the first
+// if there is one more stage. Matches Megatron's account_for_embedding_in_pipeline_split and
+// account_for_loss_in_pipeline_split.
 std::string single_layers(std::int64_t layers, std::int64_t stages) {
   std::string layout = stages > layers + 1 ? "E|t" : "Et";
   for (std::int64_t i = 1; i < layers; ++i) layout += "|t";
@@ -63,8 +64,8 @@ std::string_view word(Carrier carrier) {
   UNREACHABLE("carrier {}", static_cast<int>(carrier));
 }
 
-// Cheap work of large results first: what recomputation gives back for its time falls from rung to
-// rung (docs/plan.md).
+// Ladder of modules by falling gain per recompute time: cheap work with large results first
+// (docs/plan.md).
 std::vector<RecomputeRung> recompute_ladder(const ModelConfig& model) {
   std::vector<RecomputeRung> ladder{{.name = "none", .modules = {}}};
   std::vector<RecomputeModule> modules;
@@ -96,7 +97,7 @@ std::string balanced_layout(const ModelConfig& model, std::int64_t pp, std::int6
   const std::int64_t rest = layers - last, even = rest / (stages - 1);
   std::vector<std::int64_t> dealt(base::at(stages), even);
   dealt.back() = last;
-  // What is left over goes to the first stages, and to the last rank's only after all others.
+  // Remaining layers go to the first stages, and to the last rank's stages last.
   std::int64_t left = rest % (stages - 1);
   for (const bool of_last_rank : {false, true}) {
     for (std::int64_t s = 0; s + 1 < stages && left > 0; ++s) {
@@ -145,7 +146,7 @@ void LayoutWriter::set_shape(const LayoutChoice& choice, Config& config) const {
   if (model.experts() > 0) model.expert_tensor_parallel_size = choice.etp;
   config.train.micro_batch_size = choice.mbs;
   if (!is_pinned("model.sequence_parallel")) model.sequence_parallel = choice.tp > 1;
-  // Dense models run their tensor-parallel exchange under the products.
+  // Dense models exchange tensor-parallel data under the products.
   if (!is_pinned("comm_overlap.tp_comm_overlap")) {
     config.comm_overlap.tp_comm_overlap = choice.tp > 1 && model.experts() == 0;
   }
@@ -190,7 +191,7 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   config.comm_overlap.overlap_moe_expert_parallel_comm = merged;
   config.comm_overlap.delay_wgrad_compute = choice.order == StepOrder::MergedDelayed;
   model.moe_shared_expert_overlap = !merged && start_.model.moe_shared_expert_overlap;
-  // The interleaved order is made chunk by chunk, and one is a number of chunks.
+  // The interleaved order needs a number of chunks, which may be 1.
   if (choice.vpp == 1) {
     model.virtual_pipeline_model_parallel_size.reset();
     if (merged && choice.pp > 1) model.virtual_pipeline_model_parallel_size = 1;
@@ -205,8 +206,8 @@ void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {
   set_host(choice, config);
 }
 
-// Queues of the GPU for launches: tensor- and context-parallel ranks rely on the order of one, what
-// is merged wants many (rules TC-77 and W54).
+// Sets the GPU's number of launch queues. Tensor- and context-parallel ranks rely on the order
+// within one; merged orders need many (rules TC-77 and W54).
 void LayoutWriter::set_queues(const LayoutChoice& choice, Config& config) const {
   constexpr std::int64_t kMany = 32;
   if (is_pinned("hardware.cuda_device_max_connections")) return;
@@ -217,7 +218,7 @@ void LayoutWriter::set_queues(const LayoutChoice& choice, Config& config) const 
 void LayoutWriter::set_host(const LayoutChoice& choice, Config& config) const {
   const bool pins_state = is_pinned("optimizer.optimizer_cpu_offload") ||
                           is_pinned("optimizer.optimizer_offload_fraction");
-  // A state that is whole on each rank has no formats of its own (rule W120).
+  // Unsharded optimizer state has no formats of its own (rule W120).
   constexpr std::string_view kAware = "optimizer.use_precision_aware_optimizer";
   const bool may_be_aware = choice.state == StateHolder::Shared || is_pinned(kAware);
   config.optimizer.use_precision_aware_optimizer =
@@ -230,7 +231,7 @@ void LayoutWriter::set_host(const LayoutChoice& choice, Config& config) const {
 
 std::vector<RecomputeModule> LayoutWriter::recomputed(const LayoutChoice& choice) const {
   std::vector<RecomputeModule> modules = ladder_.at(choice.recompute).modules;
-  // The activation of fused experts is inside their products, and the stash keeps their rows.
+  // Fused experts have their activation inside the products, and the stash keeps their rows.
   if (choice.graphs == Graphs::Whole) std::erase(modules, RecomputeModule::MoeAct);
   return modules;
 }
@@ -253,7 +254,7 @@ void LayoutWriter::set_recompute(const LayoutChoice& choice, ModelConfig& model)
 }
 
 void LayoutWriter::set_graphs(Graphs graphs, Config& config) const {
-  constexpr double kRowBudget = 1.5;  // what published runs of the whole step have
+  constexpr double kRowBudget = 1.5;  // as in published runs of the whole step
   ModelConfig& model = config.model;
   const bool is_whole = graphs == Graphs::Whole;
   if (graphs != Graphs::Given) {
@@ -262,7 +263,7 @@ void LayoutWriter::set_graphs(Graphs graphs, Config& config) const {
     model.moe_paged_stash = is_whole || start_.model.moe_paged_stash;
     model.moe_expert_rank_capacity_factor = start_.model.moe_expert_rank_capacity_factor;
     if (is_whole) model.moe_expert_rank_capacity_factor = kRowBudget;
-    // It reads the loss on the host, inside what is captured.
+    // The check reads the loss on the host, which a captured step cannot do.
     config.rerun_state_machine.check_for_nan_in_loss =
         !is_whole && start_.rerun_state_machine.check_for_nan_in_loss;
   }

@@ -1,4 +1,4 @@
-// The keys that a layout sets, for programs and for a command line.
+// Keys of a layout, for programs and for a command line.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +14,7 @@ namespace {
 using base::text;
 using config::Config;
 
-// Before kMemoryKeys (memory_keys.h), and behind them.
+// Keys listed before and after kMemoryKeys (memory_keys.h).
 constexpr std::array<std::string_view, 22> kShapeKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",
@@ -63,7 +63,7 @@ bool is_of_experts(std::string_view key) {
          key == "comm_overlap.delay_wgrad_compute";
 }
 
-// Switches of what a layout seldom has.
+// True for switches that layouts seldom use.
 bool is_rare_switch(std::string_view key) {
   return key == "model.fine_grained_activation_offloading" ||
          key == "optimizer.optimizer_cpu_offload" ||
@@ -73,13 +73,13 @@ bool is_rare_switch(std::string_view key) {
          key == "rerun_state_machine.check_for_nan_in_loss";
 }
 
-// Said only where the switch above it is on.
+// True for keys that matter only with their switch on.
 bool is_below_switch(std::string_view key) {
   return key == "model.offload_modules" || key.starts_with("optimizer.optimizer_offload") ||
          key.starts_with("optimizer.overlap_cpu");
 }
 
-// Without meaning for this run: parts that it has not.
+// True if the key has no effect in this run.
 bool is_idle(std::string_view key, const config::Field& field, const Config& config) {
   if (key == "model.fp8_recipe" && !config.model.fp8) return true;
   if (config.model.experts() == 0 && is_of_experts(key)) return true;
@@ -118,7 +118,7 @@ std::vector<std::string> layout_overrides(const Config& config) {
     const base::Json value = field.get(config);
     std::string written = value.is_string() ? value.get<std::string>() : value.dump();
     if (written.empty()) written = "null";
-    // Lists of words, as Hydra writes them: [moe_act,layernorm].
+    // Lists of words in Hydra's syntax: [moe_act,layernorm].
     std::erase(written, '"');
     const std::string override = text("{}={}", key, written);
     words.push_back(needs_quotes(written) ? text("'{}'", override) : override);

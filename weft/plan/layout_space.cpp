@@ -19,8 +19,8 @@ using config::ModelConfig;
 constexpr std::int64_t kStagesWithoutLayers = 2;
 
 constexpr std::int64_t kMostTp = 16, kMostVpp = 12, kMostMbs = 64;
-constexpr std::int64_t kFewestTokens = 2048;      // of a sequence, where cp > 1
-constexpr std::int64_t kMostTokens = 128 * 1024;  // of a micro-batch on a rank
+constexpr std::int64_t kFewestTokens = 2048;      // tokens of a sequence, if cp > 1
+constexpr std::int64_t kMostTokens = 128 * 1024;  // tokens of a micro-batch on a rank
 
 std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {
   std::vector<std::int64_t> all;
@@ -53,7 +53,7 @@ std::vector<RecomputeRung> ladder_of(const PlanAsk& ask) {
   return recompute_ladder(ask.start.model);
 }
 
-// A host without memory takes nothing.
+// Offload rungs; none if the host has no memory.
 std::vector<OffloadRung> offloads_of_ask(const PlanAsk& ask) {
   for (const std::string_view key :
        {"model.fine_grained_activation_offloading", "model.offload_modules"}) {
@@ -179,7 +179,7 @@ LayerMemory LayoutSpace::simulated(const LayoutChoice& choice) const {
                                static_cast<int>(choice.order),
                                choice.recompute,
                                choice.number ? static_cast<int>(*choice.number) : -1);
-  // In how many layers a part is offloaded depends on how many of each stage can.
+  // The number of offloading layers depends on how many a stage can offload.
   if (choice.offload > 0 || writer_.offloads().front().is_given) {
     run += base::text(" {} {} {}", choice.offload, choice.pp, choice.vpp);
   }
@@ -224,7 +224,7 @@ std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
   const std::int64_t shared = derive::shared_expert_width(model);
   if (shared % shape.tp != 0) return "the shared experts' width is no multiple of tp";
   if (shape.pp == 1 && shape.vpp > 1) return "chunks (vpp > 1) need a pipeline";
-  // The embedding and the loss may have a stage of their own each.
+  // The embedding and the loss may each have a stage of their own.
   if (shape.pp * shape.vpp > model.num_layers + kStagesWithoutLayers) {
     return "more stages than layers";
   }
@@ -238,7 +238,7 @@ std::string LayoutSpace::complaint(const LayoutChoice& shape) const {
 LayoutSpace::Shapes LayoutSpace::shapes() const {
   Shapes found;
   LayoutChoice shape;
-  // The outer axes first: where they fail, what is inside need not be tried, and is counted once.
+  // Outer axes first: if they fail, inner values are not tried and count once.
   const auto each = [&](const std::vector<std::int64_t>& values,
                         std::int64_t LayoutChoice::*field,
                         const auto& inner) {
@@ -271,7 +271,7 @@ LayoutSpace::Shapes LayoutSpace::shapes() const {
       });
     });
   });
-  // Stages are what the pipeline's own rules say of them, once for each pair of sizes.
+  // The pipeline's own rules check the stages, once per pair of sizes.
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> stages;
   std::erase_if(found.all, [&](const LayoutChoice& each_shape) {
     const auto sizes = std::pair(each_shape.pp, each_shape.vpp);
@@ -296,7 +296,7 @@ std::vector<Carrier> LayoutSpace::carriers_of(const LayoutChoice& shape) const {
   if (!travels(shape)) return {Carrier::AllToAll};
   const auto domain = static_cast<std::int64_t>(hardware_.nvlink_domain);
   std::vector<Carrier> carriers = axes_.carriers;
-  // On GPUs of which NVLink joins more than a machine, hybridep stays inside the domain (F14).
+  // If NVLink joins more than a machine, hybridep stays inside the domain (F14).
   const bool is_joined = hardware_.nvlink_domain > hardware_.gpus_per_node;
   if (is_joined && shape.ep > domain) std::erase(carriers, Carrier::HybridEp);
   return carriers;

@@ -1,4 +1,4 @@
-// A layout as a person reads it: whole, or what differs from another.
+// Layout as text: in full, or its difference from another.
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/plan/layout_choice.h"
@@ -16,7 +16,7 @@ std::string offload_words(const LayoutChoice& choice, const LayoutWriter& writer
   return text("{}", fmt::join(words, ", "));
 }
 
-// "moe_act, layernorm"; empty: nothing runs again.
+// "moe_act, layernorm"; empty: no recomputation.
 std::string recompute_words(const LayoutChoice& choice, const LayoutWriter& writer) {
   const RecomputeRung& rung = writer.ladder().at(choice.recompute);
   if (rung.is_full || rung.is_given) return rung.name;

@@ -109,7 +109,7 @@ void ListSchedule::find_visits(const std::vector<RankPlan>& plans) {
   }
 }
 
-// From the last jobs to the first: each job behind all that follow it.
+// Walks jobs in reverse topological order.
 void ListSchedule::find_tails() {
   tails_.assign(jobs_.size(), 0);
   std::vector<int> open(jobs_.size());

@@ -59,7 +59,7 @@ class ListSchedule::Run {
     double urgency = 0;
     int job = 0;
 
-    // Of equals the one that the given order has first.
+    // Ties go to the earlier one in the given order.
     bool operator<(const Candidate& other) const {
       return urgency != other.urgency ? urgency < other.urgency : job > other.job;
     }
@@ -74,11 +74,11 @@ class ListSchedule::Run {
     }
   };
 
-  // Of a stage: which visits may begin, and who waits for that.
+  // Gate of a stage: visits that may begin, and jobs that wait for it.
   struct Door {
-    std::size_t allowed = 0;  // visits, in the order in which they enter
+    std::size_t allowed = 0;  // number of visits, in order of entry
     int forward = 0, left = 0;
-    std::vector<int> nodes_left, forward_left;  // by visit, not started
+    std::vector<int> nodes_left, forward_left;  // by visit: jobs not started
     std::vector<std::vector<int>> waiting;      // by visit: jobs
   };
 
@@ -88,7 +88,7 @@ class ListSchedule::Run {
            static_cast<std::size_t>(all_.graphs_[at(rank)]->entries[at(entry)].lane);
   }
 
-  // Puts a job whose needs are over to those that a lane chooses from, or before a closed door.
+  // Adds a ready job to the candidates of its lane, or before a closed gate.
   void offer(int job) {
     const Job& what = all_.jobs_[at(job)];
     for (const auto& [rank, entry] : what.members) {
@@ -185,8 +185,8 @@ class ListSchedule::Run {
   const ListRule& rule_;
   std::vector<int> needs_;
   std::vector<std::priority_queue<Candidate>> ready_;  // by stage and lane
-  std::vector<bool> holds_;                            // likewise: something runs
-  std::vector<Candidate> joint_;                       // of several stages, the most urgent first
+  std::vector<bool> holds_;                            // by stage and lane: true while a job runs
+  std::vector<Candidate> joint_;                       // jobs of several stages, most urgent first
   std::vector<Door> doors_;                            // by stage
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings_;
   double now_ = 0;

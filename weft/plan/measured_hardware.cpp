@@ -16,12 +16,12 @@ using base::text;
 using config::DeviceKind;
 
 constexpr double kGiga = 1e9, kTera = 1e12;
-constexpr double kLeastShare = 0.01;  // that a hardware file takes
+constexpr double kLeastShare = 0.01;  // smallest share in a hardware file
 
-// Of memory operations in the calibrated run, that bytes must explain to tell a rate.
+// Least share of the run's memory time that bytes must explain to determine a rate.
 constexpr double kLeastByBytes = 0.05;
 constexpr double kNearly = 1.001;
-// That products of a run are, at most, than a large one alone.
+// Largest speed of a run's products relative to one large product alone.
 constexpr double kMostFaster = 1.5;
 
 const HardwareKey& key_of(const std::string& name) {
@@ -36,8 +36,8 @@ const HardwareKey& key_of(const std::string& name) {
                                best ? text(": did you mean '{}'?", *best) : ""));
 }
 
-// The share in (0, 1] at which `seconds_at`, which falls with it, is `seconds`; an end where none
-// is.
+// Share in (0, 1] at which the decreasing `seconds_at` equals `seconds`; otherwise an end of the
+// range.
 template <typename SecondsAt>
 double share_for(double seconds, const SecondsAt& seconds_at) {
   constexpr int kHalvings = 40;
@@ -51,7 +51,7 @@ double share_for(double seconds, const SecondsAt& seconds_at) {
 
 double clipped(double share) { return std::clamp(share, kLeastShare, 1.0); }
 
-// Every number of a profile, each with where it is from.
+// Numbers of a profile with their sources.
 class Profile {
  public:
   Profile(const config::Config& config,
@@ -82,7 +82,7 @@ class Profile {
       host_of_gpu();
       as_of_like();
     }
-    // Given numbers come before what is derived from them.
+    // Given numbers precede numbers derived from them.
     take_given();
     run();
     if (is_cpu_) links_of_cores();
@@ -173,7 +173,7 @@ class Profile {
     set("host_memory_share", 1, "measured, not advertised");
   }
 
-  // What one GPU in one process does not show.
+  // Numbers that one GPU in one process cannot show.
   void as_of_like() {
     if (!rest_.like) {
       throw base::ConfigError(
@@ -199,7 +199,7 @@ class Profile {
     }
   }
 
-  // Squares of results that a core computes at a time, and what each takes besides.
+  // Finds the tile size of a core and the cost of a tile.
   void tiles_of_cores() {
     constexpr double kTileSizes[] = {1, 2, 4, 8, 16, 32, 64, 128};
     constexpr double kLeastUs = 1e-4, kMostUs = 50, kStep = 1.15;
@@ -241,7 +241,7 @@ class Profile {
     return error;
   }
 
-  // Seconds of one class of the step's kernels on the profile as it is now.
+  // Time of one class of the step's kernels on the current profile.
   double kernel_seconds(KernelKind kind, const Hardware& on) const {
     double seconds = 0;
     for (const Kernel& kernel : kernels_.kernels) {
@@ -277,7 +277,7 @@ class Profile {
       throw base::ConfigError(
           "the trace of the run has no operations that move memory: use a larger model");
     }
-    // Bytes take no less than a copy of them; the rest is with the calls.
+    // Bytes take at least the time of a copy; the rest goes to the calls.
     const bool is_told = seconds_.memory_bytes > kLeastByBytes * all;
     const double least = std::min(all, bytes / machine_.copy_rate);
     const double by_bytes = std::max(least, is_told ? seconds_.memory_bytes : all);
@@ -303,8 +303,9 @@ class Profile {
         text("the run, of peak_{}_tflops", word(wide)));
   }
 
-  // Where products take less than at the measured peak, tiles cost less than those of the products
-  // that were timed alone; and where that is not all of it, the run is faster than the large one.
+  // Fits tile costs to the run's products. If products are faster than at the measured peak, tiles
+  // cost less than those timed alone. If that does not suffice, the run exceeds the rate of the
+  // large product.
   void products_of_run() {
     Hardware tried = hardware();
     const auto own = static_cast<std::size_t>(number_);
@@ -341,7 +342,7 @@ class Profile {
     }
   }
 
-  // Ranks of one machine exchange by copies in its memory.
+  // Ranks of one machine exchange through copies in its memory.
   void links_of_cores() {
     const double copy = machine_.copy_rate / 2;
     set("nvlink_gbps", copy / kGiga, "a copy between ranks, each way: half of memory_gbps");

@@ -12,7 +12,7 @@ namespace {
 using base::text;
 using config::Config;
 
-// Fewer errors say nothing of nine in ten.
+// Errors needed for a statement about nine in ten.
 constexpr std::size_t kNearestRuns = 10;
 
 enum class Generation { Unknown, Hopper, Blackwell };
@@ -95,7 +95,7 @@ MeasuredRuns::MeasuredRuns(std::vector<PublishedTable> tables, HardwareTable har
       const auto gpu = hardware_.find(run.gpu);
       const bool has_products =
           gpu != hardware_.end() && gpu->second.peak(number_of(run.config.model)) > 0;
-      // A source that contradicts itself measures nothing.
+      // A self-contradicting source is no measurement.
       if (!has_products || !run.doubt.empty()) continue;
       runs_.push_back(
           {.run = &run, .is_held_out = !table.is_fitted(run), .modes = modes_of(run.config)});
@@ -116,7 +116,7 @@ std::optional<ErrorSummary> MeasuredRuns::band_of(const Config& config, const Ha
   }
   if (near.empty()) return std::nullopt;
   std::ranges::sort(near);
-  // Those that are as near as the last one count too.
+  // Runs as near as the last one count too.
   const int farthest = near[std::min(kNearestRuns, near.size()) - 1].first;
   std::vector<double> errors;
   for (const auto& [distance, i] : near) {
@@ -137,7 +137,7 @@ double MeasuredRuns::error_of(Measured& measured) {
 std::vector<std::string> MeasuredRuns::unmeasured(const Config& config,
                                                   const Hardware& hardware) const {
   const Generation generation = generation_of(hardware.name);
-  std::set<RunMode> known;  // of any run of the class on GPUs of the generation
+  std::set<RunMode> known;  // modes in runs of the class on GPUs of the generation
   bool has_all = false;
   const std::set<RunMode> own = modes_of(config);
   for (const Measured& measured : runs_) {

@@ -27,8 +27,8 @@ using base::number;
 using config::Config;
 using config::ModelConfig;
 
-// Layers of a small run. The first has what it received, and the last is never offloaded: what one
-// more layer keeps is told by those between them.
+// Layers of a small run. The first layer has the received input, and the last is never offloaded; a
+// middle layer shows the cost of one more.
 constexpr std::int64_t kAlone = 3, kAloneOffloaded = 4;
 
 template <typename Words>
@@ -38,7 +38,7 @@ std::string joined_words(const Words& words) {
   return all;
 }
 
-// All that a layer of one sequence a micro-batch depends on, of what a planner turns.
+// Name with every planner setting that a layer with one sequence per micro-batch depends on.
 std::string layer_name(const Config& config, const LayerAsked& asked) {
   const ModelConfig& model = config.model;
   const bool is_moe = model.is_moe_layer(asked.layer);
@@ -57,7 +57,7 @@ std::string layer_name(const Config& config, const LayerAsked& asked) {
     name += base::text(" off {} {}", static_cast<int>(part.piece), static_cast<int>(part.part));
   }
   if (!is_moe) return name + " dense";
-  // How often a token comes to a rank depends on the number of ranks.
+  // Copies of a token per rank depend on the number of ranks.
   const bool is_flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   const std::int64_t ep = model.expert_model_parallel_size;
   return name + base::text(" moe {} {} {} {} {} {} {}",
@@ -70,7 +70,7 @@ std::string layer_name(const Config& config, const LayerAsked& asked) {
                            asked.imbalance);
 }
 
-// A head of next to nothing.
+// Config with a negligible head.
 Config without_vocabulary(Config alone) {
   ModelConfig& model = alone.model;
   model.vocab_size = model.tensor_model_parallel_size;
@@ -78,7 +78,7 @@ Config without_vocabulary(Config alone) {
   return alone;
 }
 
-// What a layer of the plan has in the host's memory.
+// Host bytes of a layer in the plan.
 double hosted(const schedule::RankPlan& plan, std::size_t layer, const schedule::Load& load) {
   double bytes = 0;
   for (const schedule::PieceAnatomy& piece : plan.anatomy.layers[layer]) {
@@ -100,7 +100,8 @@ KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedP
   load.rows = static_cast<std::int64_t>(number(load.rows) * imbalance);
   const std::vector<std::int64_t> kept =
       schedule::kept_after_each(plan.training, plan.anatomy, [&](const auto&) { return load; });
-  std::vector<std::int64_t> after(base::at(alone.model.num_layers));  // the forward of each layer
+  // Kept bytes after each layer's forward.
+  std::vector<std::int64_t> after(base::at(alone.model.num_layers));
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const schedule::Node& node = plan.training.entries[i].node;
     if (node.direction != schedule::Direction::F || node.layer == schedule::kNone) continue;
@@ -114,7 +115,7 @@ KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedP
           .host = hosted(plan, one, load)};
 }
 
-// What the parts that no schedule has make of it.
+// Factor for parts without a schedule, by formula.
 double share_by_formula(const Config& config, const Config& alone, std::int64_t layer) {
   const Config plain = rules::without_missing(config);
   const Number products = number_of(config.model);
@@ -127,7 +128,7 @@ double share_by_formula(const Config& config, const Config& alone, std::int64_t 
          kept_by_formula(plain, workload_of(plain), layer);
 }
 
-// In the backward of a layer: the gradients of rows on both sides of its experts.
+// Gradients of rows on both sides of the experts, in a layer's backward.
 double row_gradients(const Config& alone, double imbalance) {
   if (alone.model.experts() == 0) return 0;
   const Workload work = workload_of(alone, imbalance);
@@ -168,7 +169,7 @@ class FlightLog {
 
   ChunkFlights read() {
     for (const auto& round : rounds_) {
-      // What is merged gives back layer by layer what it takes.
+      // Merged turns free their bytes layer by layer.
       if (merges_ && round.size() > 1) {
         note_all(round);
         for (const schedule::Turn& turn : round) take(turn);
@@ -210,7 +211,7 @@ class FlightLog {
 
   const std::vector<std::vector<schedule::Turn>> rounds_;
   const bool merges_;
-  std::set<std::pair<int, int>> put_off_;  // chunks and micro-batches whose W have a turn
+  std::set<std::pair<int, int>> put_off_;  // chunks and micro-batches with a separate W turn
   Flight now_;
   ChunkFlights all_;
 };

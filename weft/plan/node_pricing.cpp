@@ -15,15 +15,15 @@ using schedule::Node;
 using schedule::Part;
 using schedule::Piece;
 
-// Places of what is in no layer.
+// Indices of nodes outside of layers.
 constexpr std::int64_t kEmbedPlace = -1, kHeadPlace = -2;
 
-// What runs again is what ran forward.
+// Recomputation costs as the forward.
 Direction priced_as(Direction direction) {
   return direction == Direction::R ? Direction::F : direction;
 }
 
-// Slices of the tokens, or steps, that a node is one of.
+// Number of slices or steps that share the piece with a node.
 double nodes_beside(const Node& node, const schedule::Anatomy& anatomy) {
   if (node.slice == kNone) return 1;
   const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy, node);
@@ -83,8 +83,8 @@ std::optional<exec::sim::Cost> NodePricing::cost(const Entry& entry,
 
 std::int64_t NodePricing::layer_meant(int layer) const { return stands_for_.value_or(layer); }
 
-// What tensor-parallel ranks exchange of a layer's tokens: at once, or a step of it. Counts of
-// choices travel there too, and are next to nothing.
+// Time of a tensor-parallel exchange of a layer's tokens, or of one step of it. Exchanges of
+// routing counts are negligible.
 double NodePricing::product_exchange_seconds(const Node& node, const schedule::Anatomy& anatomy) {
   if (node.part != Part::Gather && node.part != Part::Scatter) return 0;
   const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy, node);
@@ -92,8 +92,8 @@ double NodePricing::product_exchange_seconds(const Node& node, const schedule::A
   return costs_at(node).tp / (in_steps ? piece.steps->count : 1);
 }
 
-// The exchanges of context-parallel ranks in one direction of a layer, or of tensor-parallel ones
-// at an end of the model, in equal parts; what runs again is one of them each.
+// Equal share of the context-parallel exchanges in one direction of a layer, or of the
+// tensor-parallel exchanges at an end of the model. A recomputed node is one exchange.
 double NodePricing::exchange_seconds(const Entry& entry) {
   const Node& node = entry.node;
   const LayerCosts& costs = costs_at(node);
@@ -106,8 +106,8 @@ double NodePricing::exchange_seconds(const Entry& entry) {
   return all / nodes->second;
 }
 
-// Parts that are no nodes of their own are done by those that are. Of what runs again, the forward
-// says which those are: not all of its parts need run again.
+// Time of a part, including parts without a node. Recomputation uses the forward's split, since it
+// need not run all parts.
 double NodePricing::seconds_of_part(const Node& node, const PieceCost& cost) const {
   const auto own = cost.parts.find(node.part);
   const auto nodes = seen_.find({node.piece, priced_as(node.direction)});

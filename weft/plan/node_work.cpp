@@ -17,10 +17,10 @@ using schedule::Node;
 using schedule::Part;
 using schedule::Piece;
 
-constexpr int kEmbeddingLayer = -1, kHeadLayer = -2;  // where layers are numbers
-constexpr double kAddedBytes = 8;                     // of a gradient that is read and written
+constexpr int kEmbeddingLayer = -1, kHeadLayer = -2;  // indices in place of layer numbers
+constexpr double kAddedBytes = 8;                     // gradient that is read and written
 
-// Links of one byte a second: what is priced at them is bytes.
+// Links of one byte per second: a price at these rates is a number of bytes.
 constexpr NominalRates kBytes{.link_bytes_per_second = 1,
                               .network_bytes_per_second = 1,
                               .link_latency_seconds = 0};
@@ -33,7 +33,7 @@ config::Config on_free_links(config::Config config) {
 NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
   switch (kernel.kind) {
     case KernelKind::Product: {
-      // A weight gradient is (n, k) of a product that sums over its rows.
+      // A weight gradient is the (n, k) of a product that sums over its rows.
       const bool is_gradient = kernel.direction == Direction::W;
       const double weights =
           kernel.groups * (is_gradient ? kernel.m * kernel.n : kernel.n * kernel.k);
@@ -51,7 +51,7 @@ NodeWork work_of_kernel(const Kernel& kernel, double element_bytes) {
 
 double scale(double own, double all, double told) { return told > 0 ? own * all / told : own; }
 
-// What travels stays where it is without peers, and the host computes on numbers.
+// True for compute nodes. Without peers nothing travels, and the host computes on numbers.
 bool computes_on_tokens(const Node& node) {
   const schedule::PieceRow& row = schedule::row_of(node.piece);
   const bool is_of_model =
@@ -61,7 +61,7 @@ bool computes_on_tokens(const Node& node) {
   return node.micro_batch != kNone && is_of_model && !brings_rows;
 }
 
-// Of one pipeline rank's nodes that compute.
+// Work of one pipeline rank's compute nodes.
 class NodeWorks {
  public:
   NodeWorks(const config::Config& config, const schedule::RankPlan& plan)
@@ -75,8 +75,8 @@ class NodeWorks {
     }
   }
 
-  // Whatever a node does, it passes over what it works on: a node of which no kernel is known moves
-  // the tokens.
+  // Work of a node, at least one pass over its tokens: also a node without known kernels moves
+  // them.
   NodeWork of(const Node& node) {
     NodeWork work = of_kernels(node);
     if (work.memory_bytes > 0) {
@@ -112,7 +112,7 @@ class NodeWorks {
     if (node.part == Part::None) {
       own = all;
     } else {
-      // Kernels of parts that are no nodes are with those that are.
+      // Kernels of parts without a node count with the other parts.
       own.product_flops = scale(own.product_flops, all.product_flops, told.product_flops);
       own.products = scale(own.products, all.products, told.products);
       own.weight_bytes = scale(own.weight_bytes, all.weight_bytes, told.weight_bytes);
@@ -122,7 +122,7 @@ class NodeWorks {
     return own *= 1 / nodes_beside(node);
   }
 
-  // Slices of the tokens, or steps, that a node is one of.
+  // Number of slices or steps that share the piece with a node.
   double nodes_beside(const Node& node) const {
     if (node.slice == kNone) return 1;
     const schedule::PieceAnatomy& piece = schedule::piece_of(anatomy_, node);
@@ -151,7 +151,7 @@ class NodeWorks {
   const schedule::Anatomy& anatomy_;
   const Workload work_;
   const NominalWork nominal_;
-  std::map<Place, std::map<Part, bool>> parts_;  // that are nodes of their own
+  std::map<Place, std::map<Part, bool>> parts_;  // parts with a node of their own
   std::map<int, std::map<Place, Works>> layers_;
 };
 

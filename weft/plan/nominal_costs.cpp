@@ -25,8 +25,8 @@ using schedule::Place;
 
 using base::number;
 
-// As many whole machines as NVLink joins, and as make equal parts of the world: who has 72 joined
-// gives a run of 128 ranks 64 of each domain, as wire_time.h does.
+// Ranks of an NVLink domain: whole machines that divide the world evenly. A domain of 72 gives a
+// run of 128 ranks 64 each, as in wire_time.h.
 int ranks_in_domain(const config::Config& config, const NominalRates& rates) {
   const auto machine = static_cast<int>(*config.runtime.ranks_per_node);
   const auto world = static_cast<int>(derive::layout_of(config).world);
@@ -46,7 +46,7 @@ grid::Fabric links_of(const config::Config& config, const NominalRates& rates) {
   return fabric;
 }
 
-// The first rank of a pipeline stage, which stands for the others.
+// First rank of a pipeline stage, which stands for the others.
 int first_rank_of(const grid::Grid& grid, int pp_rank) {
   int rank = 0;
   while (grid.coordinate(rank).pp != pp_rank) ++rank;
@@ -58,8 +58,7 @@ double seconds_on(const grid::Link& link, double bytes) {
   return wire + link.latency_seconds;
 }
 
-// The rank of a pipeline stage whose tokens cross machines most: the others of a dispatch wait for
-// it.
+// Rank of a pipeline stage whose tokens cross machines most; the others of a dispatch wait for it.
 int most_remote_rank_of(const grid::Fabric& links, const grid::Grid& grid, int pp_rank) {
   std::vector<std::vector<int>> groups = grid.groups(grid::GroupKind::TpEp);
   std::erase_if(groups, [&](const std::vector<int>& group) {
@@ -69,9 +68,9 @@ int most_remote_rank_of(const grid::Fabric& links, const grid::Grid& grid, int p
   return derive::most_remote(groups, together).rank;
 }
 
-// Rows that leave a rank, where routing is even.
+// Rows that leave a rank under even routing.
 struct LeavingRows {
-  double across = 0, within = 0;  // one hop: across alone, whatever its links
+  double across = 0, within = 0;  // one hop: `across` alone, on any links
   bool are_two = false;
 };
 
@@ -89,7 +88,7 @@ LeavingRows leaving_rows(const config::Config& config, const schedule::TokenFlow
   return {.across = sent.between.rows, .within = sent.inside.rows, .are_two = true};
 }
 
-// One pipeline rank's costs.
+// Costs of one pipeline rank.
 class Pricing {
  public:
   Pricing(const config::Config& config,
@@ -154,7 +153,7 @@ class Pricing {
     return exchange_seconds(members, rank, bytes_sent(entry.node, number(std::ssize(members))));
   }
 
-  // Other members of a group, and those of them on this rank's machine.
+  // Other members of a group, and those on this rank's machine.
   struct Peers {
     double count = 0, near = 0;
   };
@@ -164,7 +163,7 @@ class Pricing {
     return {.count = number(std::ssize(members)) - 1, .near = number(near) - 1};
   }
 
-  // Equal parts to all others, through the two ports at once.
+  // Time to send equal parts to all others, through both ports at once.
   double exchange_seconds(const std::vector<int>& members, int rank, double bytes) const {
     if (members.size() < 2) return 0;
     const auto [peers, near] = peers_of(members, rank);
@@ -176,8 +175,8 @@ class Pricing {
     return seconds;
   }
 
-  // A bucket's exchange inside the first instance of the optimizer, whose first rank this is, and
-  // for a sum that of its shard between the instances.
+  // Time of a bucket's exchange inside the first optimizer instance, whose first rank this is. For
+  // a sum it adds the shard's exchange between the instances.
   double instance_seconds(const Node& node, const std::vector<int>& members) const {
     const schedule::BucketAnatomy& bucket = schedule::bucket_of(anatomy_, node);
     const std::vector<int> within(members.begin(), members.begin() + bucket.shards);
@@ -192,13 +191,13 @@ class Pricing {
     return inside + exchange_seconds(across, rank_, shard * 2 * (copies - 1) / copies);
   }
 
-  // Bytes of a gradient between ranks.
+  // Bytes of a gradient on the wire.
   double gradient_width() const {
     const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
     return is_wide ? kGradientBytes : kGradientBytes / 2;
   }
 
-  // By one of so many members.
+  // Bytes sent by one of `members` members.
   double bytes_sent(const Node& node, double members) const {
     const double to_others = (members - 1) / members;
     const double summed = work_.gradient_bytes() * 2 * to_others;
@@ -220,14 +219,13 @@ class Pricing {
       case Members::Sharers:
       case Members::Context:
         return sent(node);
-      case Members::Tensor:  // at the end of a step, gradients of norms and routers
+      case Members::Tensor:  // end of a step: gradients of norms and routers
         return node.piece == schedule::Piece::Reduce ? 0 : sent(node);
     }
     UNREACHABLE("what {} sends", schedule::print(node));
   }
 
-  // What goes to the host's memory or comes back; a snapshot is of steps after which nothing is
-  // saved.
+  // Bytes copied to or from host memory. A snapshot counts nothing: the priced step does not save.
   double copied(const Node& node) const {
     const bool is_offloaded =
         node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
@@ -236,7 +234,7 @@ class Pricing {
     return number(schedule::piece_of(anatomy_, node).copied().of(load));
   }
 
-  // What is sent is what is received.
+  // Bytes sent, equal to the received ones.
   double sent(const Node& node) const {
     schedule::Load leaving = load_;
     leaving.rows = static_cast<std::int64_t>(hops_.across + hops_.within);
@@ -266,7 +264,7 @@ NominalRates rates_of(const config::HardwareConfig& hardware) {
   if (gpu.nvlink_gbps) rates.link_bytes_per_second = *gpu.nvlink_gbps * 1e9;
   if (gpu.memory_gbps) rates.memory_bytes_per_second = *gpu.memory_gbps * 1e9;
   if (gpu.nvlink_domain > gpu.gpus_per_node) rates.most_in_domain = gpu.nvlink_domain;
-  // Compute is priced as advertised; a copy and the host's memory come nearer to that.
+  // Compute is priced at its advertised rate; copies and host memory come nearer to theirs.
   if (gpu.host_gbps) {
     rates.host_link_bytes_per_second = *gpu.host_gbps * 1e9;
     rates.host_link_lead = derive::kReachedOfHostLink / derive::kReachedOfProducts;
@@ -309,7 +307,7 @@ schedule::Load expected_load(const config::Config& config, const schedule::Token
     load.rows = grid.experts * model.expert_capacity(tokens);
   }
   if (schedule::row_counts_of(model, flow.budget) != schedule::RowCounts::Device) return load;
-  // Room is made for what may come.
+  // Counts the reserved row budget.
   if (!model.moe_pad_expert_input_to_capacity) load.rows = model.row_budget(tokens);
   load.copies = std::min(load.rows, ranks * tokens);
   load.passing = flow.machines * tokens;

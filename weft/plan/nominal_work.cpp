@@ -16,12 +16,12 @@ using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-// A product with a matrix is two operations an element.
+// FLOPs per element of a matrix product.
 constexpr double kOperations = 2;
 
 using base::number;
 
-// Down to what is compressed, and up from it.
+// Weights of latent attention's projections to the compressed width; latent_up: back from it.
 double latent_down(const config::ModelConfig& model) {
   const double heads = number(model.num_attention_heads);
   const double q = heads * number(model.latent_head_dim());
@@ -86,7 +86,7 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
   }
 }
 
-// Gradients to what travels and back.
+// Conversion of gradients to the wire format and back.
 Work NominalWork::rounding(const schedule::Node& node) const {
   const auto bucket = std::ranges::find_if(buckets_, [&](const schedule::BucketAnatomy& each) {
     return each.part == node.part && each.number == node.slice;
@@ -94,8 +94,9 @@ Work NominalWork::rounding(const schedule::Node& node) const {
   return {.memory_bytes = number(bucket->elements) * (kGradientBytes + element_bytes_)};
 }
 
-// The last part has one matrix and the first the others; between them is the activation. What a
-// feed-forward hands on is not made again, so that its recomputation ends before its last product.
+// Work of a part of a feed-forward. The last part has one matrix and the first part the others; the
+// activation is between them. The output is not recomputed, so recomputation ends before the last
+// product.
 Work NominalWork::feed_forward_work(const schedule::Node& node,
                                     double rows,
                                     std::int64_t width) const {
@@ -110,13 +111,13 @@ Work NominalWork::feed_forward_work(const schedule::Node& node,
   return {.flops = kOperations * rows * matrices * number(model_.hidden_size) * number(width)};
 }
 
-// Of a product that tensor-parallel ranks share: a step is of the tokens of one of them.
+// Number of steps of a product over tensor-parallel ranks: a step has the tokens of one rank.
 double NominalWork::product_steps(const schedule::Node& node) const {
   return node.slice == schedule::kNone ? 1 : number(model_.tensor_model_parallel_size);
 }
 
-// Scores and values of causal attention over half the sequence each. Their gradient is twice the
-// work and belongs to no weight.
+// Causal attention: scores and values over half the sequence each. The gradient is twice the work
+// and has no weight part.
 Work NominalWork::attention(const schedule::Node& node) const {
   const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
   const double core = model_.multi_latent_attention
@@ -126,7 +127,7 @@ Work NominalWork::attention(const schedule::Node& node) const {
   double operations = 0;
   if (whole || node.part == Part::Qkv) operations += projections_in(model_) / product_steps(node);
   if (whole || node.part == Part::Expand) operations += latent_up(model_);
-  // Each step of a ring is as much work as any other.
+  // Each step of a ring is equal work.
   const double steps = node.slice == schedule::kNone
                            ? 1
                            : number(derive::attention_sharing(model_, node.layer).key_ranks);
@@ -141,7 +142,7 @@ double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) cons
   return number(offloaded.elements.count) * optimizer_.host;
 }
 
-// Of a part, its share of the operations of its piece.
+// A part has its share of the FLOPs of its piece.
 double NominalWork::added_gradient_bytes(const schedule::Node& node) const {
   const bool adds_by_itself =
       gradient_bytes_ == kGradientBytes && model_.gradient_accumulation_fusion;
@@ -171,7 +172,7 @@ double NominalWork::link_bytes(const schedule::OffloadedAnatomy& offloaded,
 
 Work NominalWork::work_of(const schedule::Node& node) const {
   const double h = number(model_.hidden_size);
-  const double stream = h * element_bytes_;  // bytes of one token, or one row
+  const double stream = h * element_bytes_;  // bytes of one token or row
   const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
@@ -205,7 +206,7 @@ Work NominalWork::work_of(const schedule::Node& node) const {
     case Piece::Narrow:
     case Piece::Widen:
       return rounding(node);
-    // Without expert parallelism, rows stay where they are.
+    // Without expert parallelism rows stay on the rank.
     case Piece::Counts:
     case Piece::Balance:
     case Piece::Tally:
@@ -218,8 +219,8 @@ Work NominalWork::work_of(const schedule::Node& node) const {
     case Piece::Gather:
     case Piece::Totals:
     case Piece::Clip:
-    case Piece::Snapshot:  // nothing, in a step after which nothing is saved
-    case Piece::Download:  // host_bytes and link_bytes say
+    case Piece::Snapshot:  // nothing: the priced step does not save
+    case Piece::Download:  // see host_bytes and link_bytes
     case Piece::Update:
     case Piece::Upload:
       return {};

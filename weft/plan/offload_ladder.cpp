@@ -25,7 +25,7 @@ bool makes_again(const RecomputeRung& again, RecomputeModule module) {
 
 }  // namespace
 
-// Attention first: of what it keeps, less travels than goes.
+// Attention first: it offloads fewer bytes than it frees.
 std::vector<OffloadRung> offload_ladder(const ModelConfig& model) {
   std::vector<OffloadRung> ladder{{.name = "none", .modules = {}}};
   std::vector<OffloadModule> modules;
@@ -56,7 +56,7 @@ std::vector<OffloadModule> modules_beside(const OffloadRung& rung,
   if (makes_again(again, RecomputeModule::Layernorm)) drop({QkvLinear});
   if (makes_again(again, RecomputeModule::Moe)) drop({ExpertFc1, MoeAct});
   if (makes_again(again, RecomputeModule::CoreAttn)) drop({AttnProj});
-  // The output of attention goes with what it was made of, or not at all.
+  // Attention's output is offloaded together with its inputs, or not at all.
   const bool expands_again =
       model.multi_latent_attention && makes_again(again, RecomputeModule::MlaUpProj);
   if (expands_again) drop({CoreAttn, AttnProj});

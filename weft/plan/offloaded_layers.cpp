@@ -18,7 +18,7 @@ using base::number;
 using config::Config;
 using schedule::PieceName;
 
-// Those named, whatever the link carries: in all layers that have them.
+// Named modules in all layers that have them, whatever the link carries.
 std::vector<schedule::OffloadedModule> modules_named(Config config) {
   config.runtime.offload_layers_share = 1;
   return schedule::offloaded_modules(config);
@@ -125,7 +125,7 @@ OffloadedStages offloaded_of_stages(const OffloadableLayers& layers, const Offlo
   for (std::size_t stage = 0; stage < layers.stages(); ++stage) {
     gone[stage].resize(base::at(layers.layers(stage)));
     for (const schedule::OffloadedPart& part : parts) {
-      std::size_t nth = 0;  // of those that have it
+      std::size_t nth = 0;  // index among layers with the part
       layers.for_each(stage, part.name, [&](int place, const OffloadablePart&) {
         if (!schedule::is_offloaded_nth(nth++, part.share)) return;
         gone[stage][base::at(place)].push_back(part.name);

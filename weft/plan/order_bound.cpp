@@ -11,7 +11,7 @@ namespace {
 
 using base::at;
 
-// A job on a lane: the longest ways to its start and from its end, and what it takes.
+// Job on a lane: longest path to its start, duration, longest path from its end.
 struct OnLane {
   double before = 0, seconds = 0, after = 0;
 };
@@ -30,7 +30,7 @@ std::vector<int> in_order_of_needs(const std::vector<ListSchedule::Job>& jobs) {
   return order;
 }
 
-// Of those that cannot start before some moment, for every moment.
+// Largest bound over the sets of jobs that share a least path to their start.
 double bound_of_lane(std::vector<OnLane> jobs) {
   std::ranges::sort(jobs, std::ranges::greater(), &OnLane::before);
   double most = 0, sum = 0, after = std::numeric_limits<double>::infinity();
@@ -62,7 +62,7 @@ double order_bound(const ListSchedule& jobs, const exec::sim::SimulatedStep& ste
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const auto& [rank, entry] : all[i].members) {
       const schedule::Lane lane = step.graphs[at(rank)]->entries[at(entry)].lane;
-      // The host is held by what it waits for, and lanes without work by nothing.
+      // The host is blocked by its waits, and lanes without work by nothing.
       if (lane == schedule::Lane::Host) continue;
       lanes[{rank, lane}].push_back(
           {.before = before[i], .seconds = all[i].seconds, .after = after[i]});

@@ -45,7 +45,7 @@ SentBytes mean_sent(const std::vector<trace::Timeline>& timelines) {
   return sent;
 }
 
-// To each of the others alike.
+// Transfers in equal parts to the other members.
 std::vector<grid::Transfer> transfers_of(const SentBytes& sent,
                                          const Node& meeting,
                                          std::span<const int> members) {
@@ -61,7 +61,7 @@ std::vector<grid::Transfer> transfers_of(const SentBytes& sent,
   return all;
 }
 
-// A config's graphs by world rank, and what the simulator asks about them.
+// Graphs of a config by world rank, with the simulator's queries.
 class World {
  public:
   explicit World(const config::Config& config)
@@ -88,7 +88,7 @@ class World {
 
   const std::vector<const schedule::Graph*>& graphs() const { return graphs_; }
 
-  // Ranks that tell nothing send what the first of their stage that tells does.
+  // Fills ranks without timelines with the bytes of the first traced rank of their stage.
   SentBytes by_symmetry(SentBytes sent) const {
     std::map<const schedule::Graph*, int> told;  // a rank of each graph
     std::set<int> tell;
@@ -118,7 +118,7 @@ double simulated(const World& world, const sim::CostTable& costs, const sim::Ove
   return sim::simulate(step).step_seconds();
 }
 
-// The same costs, but none for the entries left out.
+// Costs with zero for the excluded entries.
 sim::CostOf without(bool (*is_left_out)(const schedule::Entry&),
                     const World& world,
                     const sim::CostOf& measured) {
@@ -134,7 +134,7 @@ bool is_compute(const schedule::Entry& entry) { return entry.lane == schedule::L
 
 bool is_of_no_layer(const Node& node) { return node.layer == schedule::kNone; }
 
-// `sent` outlives it.
+// `sent` must outlive it.
 sim::Wire wire_of(const grid::Fabric& fabric, const SentBytes& sent) {
   return {.fabric = fabric,
           .transfers = [&sent](const Node& meeting, std::span<const int> members) {
@@ -151,7 +151,7 @@ OverlapPrediction::OverlapPrediction(const config::Config& plain_config,
     : plain_config_(plain_config), fabric_(fabric), costs_(sim::measure(plain)) {
   const World world(plain_config_);
   sent_bytes_ = world.by_symmetry(mean_sent(plain));
-  // What the plain step took beyond its nodes lies between them.
+  // The plain step's overhead beyond its nodes lies between them.
   sim::Overheads traced = sim::measure_overheads(plain);
   if (traced.wake_seconds + traced.next_seconds == 0) traced.wake_seconds = 1e-5;
   const double without = simulated(world, costs_, {});

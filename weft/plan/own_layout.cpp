@@ -44,7 +44,7 @@ bool compares(const OwnLayout& own, const Price* best) {
 }  // namespace
 
 OwnLayout own_layout(const Config& asked, const LayoutSpace& space) {
-  // Where the order is left to the run, it is the one that the run would take.
+  // If the config leaves the order to the run, take the order that the run would choose.
   const std::vector<AutoOrder> orders = auto_orders(asked, space.hardware(), space.routing());
   const rules::Verdict verdict = rules::judge(orders.empty() ? asked : fastest(orders).config);
   OwnLayout own{.config = verdict.config, .layout = layout_of_config(verdict.config)};

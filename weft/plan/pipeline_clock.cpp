@@ -36,7 +36,7 @@ class PipelineClock {
   }
 
   PipelineTime run() {
-    // A rank goes on until it needs what another has not done; then the next one does.
+    // A rank advances until it needs another's result; then the next rank advances.
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -58,10 +58,11 @@ class PipelineClock {
  private:
   struct Rank {
     std::vector<std::vector<Turn>> rounds;
-    std::vector<int> stages;    // by chunk
-    std::vector<char> put_off;  // by chunk and micro-batch: its weight gradients have their turn
-    std::size_t next = 0;       // round
-    std::size_t turn = 0;       // of the round, where its turns follow one another
+    std::vector<int> stages;  // by chunk
+    // By chunk and micro-batch: true if its weight gradients have a turn of their own.
+    std::vector<char> put_off;
+    std::size_t next = 0;  // index of the round
+    std::size_t turn = 0;  // index in a round of consecutive turns
     double free = 0;
   };
 
@@ -69,7 +70,7 @@ class PipelineClock {
     return rank.stages[base::at(turn.chunk)];
   }
 
-  // When a turn's input is there; nothing where it is not known yet.
+  // Time of a turn's input; nullopt: not known yet.
   std::optional<double> ready(const Rank& rank, const Turn& turn) const {
     const int stage = stage_of(rank, turn), last = work_.pipeline.stages() - 1;
     const auto i = base::at(turn.micro_batch);
@@ -114,7 +115,7 @@ class PipelineClock {
     return work_.pipeline.rank_of(next) != pp_rank;
   }
 
-  // The next round of a rank, or the next turn of it; false where it must wait.
+  // Advances a rank by one round or turn; false if it must wait.
   bool advance(std::size_t r) {
     Rank& rank = ranks_[r];
     if (rank.next == rank.rounds.size()) return false;

@@ -37,7 +37,7 @@ std::int64_t chunks_for(PipelineSchedule schedule, const config::ModelConfig& mo
   return 1;
 }
 
-// The config in another order: what is said of the exchange and of groups is said of the first.
+// Config in another order, without the original's settings of exchange and groups.
 config::Config in_order(config::Config config, PipelineSchedule schedule) {
   config.model.virtual_pipeline_model_parallel_size = chunks_for(schedule, config.model);
   config.model.microbatch_group_size_per_vp_stage = std::nullopt;

@@ -1,4 +1,4 @@
-// What the best layout and those beside it say of overlap, delayed weight gradients, full
+// Verdicts from the best layout and its neighbours on overlap, delayed weight gradients, full
 // recomputation and offloading.
 #include <algorithm>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 using base::text;
 
-// A layout beside the best: legal, and in memory.
+// Priced neighbour of the best layout; nullopt: illegal or too large.
 std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const LayoutChoice& choice) {
   const std::vector<StepOrder> orders = space.orders_of(choice);
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const Layout
   return layout;
 }
 
-// A layout of the search with its memory by the formula, as those beside it have it.
+// Layout of the search with its memory by formula, comparable with the neighbours.
 PricedLayout by_formula(const LayoutSpace& space, PricedLayout layout) {
   layout.price.memory = price_memory(space.writer().config_of(layout.choice),
                                      space.hardware(),
@@ -44,16 +44,16 @@ std::optional<PricedLayout> faster(const std::optional<PricedLayout>& a,
   return b->price.step_ms < a->price.step_ms ? b : a;
 }
 
-// The fastest layout with a mode is the one on place 1 where that has it: another that is faster by
-// less than a price can tell is not what the verdict is about.
+// Representative of a mode: the best layout if it has the mode, even if another layout is faster
+// within a tie.
 std::optional<PricedLayout> place_one(bool has_it,
                                       const PricedLayout& best,
                                       const std::optional<PricedLayout>& fastest) {
   return has_it ? best : fastest;
 }
 
-// The best layout in another order, at its fastest: with and without graphs, each with as little
-// recomputation as fits, and with those of the best.
+// Best layout in another order at its fastest: with and without graphs, with the least
+// recomputation that fits, and with the best layout's modes.
 std::optional<PricedLayout> in_order(const LayoutSpace& space,
                                      const PricedLayout& best,
                                      StepOrder order) {
@@ -87,7 +87,7 @@ std::string memory_change(const PricedLayout& with, const PricedLayout& without)
   return text("{:.1f} GiB {}", in_gib(std::abs(more)), more >= 0 ? "more" : "less");
 }
 
-// Words about layouts, each told by what differs from the best.
+// Text about layouts, named by their difference from the best.
 class VerdictText {
  public:
   VerdictText(const LayoutSpace& space, const LayoutChoice& best) : space_(space), best_(best) {}
@@ -104,7 +104,7 @@ class VerdictText {
     return text(" In any layout: {} with it, {} without.", timed(*with), timed(*without));
   }
 
-  // Where the two differ in more than the mode that is asked about, and which rule wants that.
+  // Further differences besides the mode in question, with the rule that requires them.
   std::string also_differs(const PricedLayout& with, const PricedLayout& without) const {
     LayoutChoice same = with.choice;
     same.order = without.choice.order;
@@ -123,7 +123,7 @@ class VerdictText {
   const LayoutChoice& best_;
 };
 
-// "exposed communication of experts 1085 ms against 6859 ms, ...", without what is nothing.
+// "exposed communication of experts 1085 ms against 6859 ms, ...", without zeros.
 std::string exposed_change(const PricedLayout& with, const PricedLayout& without) {
   const ExposedMs &one = with.price.exposed, &other = without.price.exposed;
   std::string all = text("Exposed communication of experts: {} against {}",
@@ -137,11 +137,11 @@ std::string exposed_change(const PricedLayout& with, const PricedLayout& without
   return all + text("; it takes {}.", memory_change(with, without));
 }
 
-// A mode in the best layout where both ways fit there, and in any layout.
+// Mode in the best layout, if it fits with and without, and in any layout.
 struct ModeAsked {
   std::string question;
   std::optional<PricedLayout> with, without;          // in the best layout
-  std::optional<PricedLayout> any_with, any_without;  // in any
+  std::optional<PricedLayout> any_with, any_without;  // in any layout
 };
 
 std::optional<PlanVerdict> mode_verdict(const ModeAsked& asked, const VerdictText& words) {
@@ -226,7 +226,7 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
                      .because = std::move(because)};
 }
 
-// What the fastest layouts with and without something on the host say.
+// Verdict from the fastest layouts with and without offloading.
 std::optional<PlanVerdict> host_verdict(const SearchResult& search, const VerdictText& words) {
   if (!search.best_offloading) return std::nullopt;
   const PricedLayout& best = search.ranked.front();

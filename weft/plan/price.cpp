@@ -19,11 +19,11 @@ using config::Config;
 
 constexpr double kMs = 1e3;
 
-// What one pipeline rank does with a micro-batch.
+// Times of one pipeline rank for a micro-batch.
 struct RankTime {
   PlainTime plain, merged;
-  ComputeMs compute;   // seconds, not ms, until the end
-  double put_off = 0;  // weight gradients that ZB-H1 does not do at once
+  ComputeMs compute;   // in seconds; converted to ms at the end
+  double put_off = 0;  // weight gradients that ZB-H1 delays
 };
 
 class StepPricing {
@@ -82,7 +82,7 @@ class StepPricing {
     rank.put_off += layer.time.put_off();
   }
 
-  // Sends and receives that nothing hides: of a plain pipeline, one each way for a micro-batch.
+  // Exposed sends and receives: in a plain pipeline one each way per micro-batch.
   double point_to_point() const {
     if (layout_.pp == 1) return 0;
     const double one = stage_send_seconds(config_, hardware_);
@@ -90,7 +90,7 @@ class StepPricing {
     return 2 * one * (micro_batches_ + number(layout_.pp - 1));
   }
 
-  // Of all micro-batches. Merged, all but one have a partner.
+  // Work over all micro-batches. Merged: all but one have a partner.
   PlainTime work_of(const RankTime& rank) const {
     const double alone = is_merged_ ? 1 : micro_batches_;
     PlainTime work = rank.plain * alone;
@@ -112,8 +112,8 @@ class StepPricing {
       mean += load.turns.back() / number(layout_.pp);
     }
     const double turns = number(layout_.pp - 1) / number(pipeline_.vpp);
-    // Merged turns of one chunk a rank: a forward waits for the backward it is merged with, which
-    // waits for the next rank's, which waits for that forward's. Neighbours take turns.
+    // Merged turns with one chunk per rank: a forward waits for its merged backward. That waits for
+    // the next rank's backward, and so for that rank's forward. Neighbours alternate.
     if (is_merged_ && pipeline_.vpp == 1) {
       return turns * mean + std::max(0.0, micro_batches_ - number(layout_.pp)) * mean;
     }

@@ -1,4 +1,4 @@
-// The memory of a priced run: what its ranks keep, by component.
+// Memory of a priced run by component.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -26,18 +26,18 @@ using base::number;
 using config::Config;
 using config::ModelConfig;
 
-// What one stage keeps of a micro-batch.
+// Kept bytes of one stage per micro-batch.
 struct StageKept {
   double layers = 0;
-  double host = 0;  // in the host's memory
-  // On top of it, once: while a layer's backward runs, and while every head's does.
+  double host = 0;  // in host memory
+  // Additional peaks: while a layer's backward runs, and while the head's backward runs.
   double again = 0, logits = 0;
-  std::optional<double> counted = {};  // the most of either, where somebody counts
+  std::optional<double> counted = {};  // larger of the two, if counted
 };
 
 class KeptByRank {
  public:
-  // `counted`: the ranks whose nodes are counted, where the book does.
+  // `counted`: ranks to count, if the book has a counter.
   KeptByRank(const Config& config,
              const Routing& routing,
              MemoryBook& book,
@@ -53,7 +53,7 @@ class KeptByRank {
     for (const derive::Stage& stage : book.stages(config)) stages_.push_back(of_stage(stage));
   }
 
-  // At the moment at which it is most: in a layer, or in the backward of the head.
+  // Peak over the moments in a layer and in the head's backward.
   MemoryPrice of_rank(int rank) const {
     MemoryPrice most;
     const std::vector<int> stages = pipeline_.stages_of(rank);
@@ -88,8 +88,8 @@ class KeptByRank {
     return memory;
   }
 
-  // What the stage at work has besides. By formula: the larger of gradients of a layer and logits,
-  // and rows as they leave and as they arrive with the gradients of both.
+  // Adds the memory inside the active stage. By formula: the larger of a layer's gradients and the
+  // logits, and rows in both layouts with their gradients.
   void add_inside(const StageKept& stage, MemoryPrice& memory) const {
     if (stage.counted) {
       memory.logits = std::min(stage.logits, *stage.counted);
@@ -116,7 +116,7 @@ class KeptByRank {
     std::map<StageEnd, std::optional<double>> inside = {};
   };
 
-  // Layers of one kind keep the same: each is looked up once.
+  // Layers of one kind keep equal bytes: each kind is looked up once.
   KnownLayer& of_layer(const LayerAsked& asked) {
     const auto kind = std::tuple(config_.model.is_moe_layer(asked.layer),
                                  derive::attention_of(config_.model, asked.layer),
@@ -136,13 +136,13 @@ class KeptByRank {
 
   StageKept of_stage(const derive::Stage& stage) {
     const ModelConfig& model = config_.model;
-    // Every layer has its input, and what the last one makes goes to the next stage or stays for
-    // the head.
+    // Each layer keeps its input; the last layer's output goes to the next stage or stays for the
+    // head.
     StageKept kept{.layers = stage.loss ? stream() : 0};
     const int rank = pipeline_.rank_of(static_cast<int>(stages_.size()));
     const bool counts = counted_.contains(rank);
     const StageEnd end = end_of(stage, rank);
-    std::array<double, 2> back{};  // of the last layers that offload, the last first
+    std::array<double, 2> back{};  // offloading layers from the end, the last first
     for (int i = 0; i < stage.layers + stage.mtp_layers; ++i) {
       LayerAsked asked{.layer = std::min<std::int64_t>(stage.first_layer + i, model.num_layers - 1),
                        .whole = recomputed_at(model, i),
@@ -156,27 +156,27 @@ class KeptByRank {
       kept.again = std::max(kept.again, each.again);
       kept.host += each.host;
       if (each.away > 0) back = {each.away, back[0]};
-      // Most is kept when the last layers are at work.
+      // The peak occurs in the last layers.
       constexpr int kLast = 2;
       const bool is_last = i + kLast >= stage.layers + stage.mtp_layers;
       if (counts && is_last) count_inside(asked, end, known, kept);
     }
     if (counts && stage.layers + stage.mtp_layers == 0) {
-      // The head alone is what it is behind a layer.
+      // A stage with only the head behaves as behind a layer.
       const LayerAsked last{.layer = model.num_layers - 1,
                             .whole = recomputed_at(model, 0),
                             .imbalance = imbalance_};
       count_inside(last, end, of_layer(last), kept);
     }
     if (stage.loss) kept.logits = number(1 + stage.mtp_layers) * (logits() + stream());
-    // The last layer of a stage goes back first. What it has offloaded is there again then, and
-    // what the one before it has: copies come in one layer ahead. The last in front of the head
-    // offloads nothing.
+    // The last layer of a stage runs backward first. By then its offloaded tensors and the previous
+    // layer's are back: copies run one layer ahead. The last layer before the head offloads
+    // nothing.
     kept.again += back[0] + (stage.loss ? 0 : back[1]);
     return kept;
   }
 
-  // Rows that are more than the mean are so inside nodes too.
+  // Adds the counted memory inside nodes, scaled by the imbalance of rows.
   void count_inside(const LayerAsked& asked, StageEnd end, KnownLayer& known, StageKept& kept) {
     const auto [inside, is_new] = known.inside.try_emplace(end);
     if (is_new) inside->second = book_.counted(config_, asked, end);
@@ -184,7 +184,7 @@ class KeptByRank {
     kept.counted = std::max(kept.counted.value_or(0), *inside->second * imbalance_);
   }
 
-  // In fp32 with their gradient in the format of the parameters, or that alone.
+  // Logits in fp32 with their gradient in the parameters' dtype, or the gradient alone.
   double logits() const {
     const bool both = derive::logits_kept(config_) == derive::LogitsKept::Whole;
     const double each = both ? 4 + work_.element : work_.element;
@@ -203,7 +203,7 @@ class KeptByRank {
   std::vector<StageKept> stages_;
 };
 
-// Buckets of gradients and weights between device and host.
+// Buckets of gradients and weights in transit between device and host.
 double slot_bytes(const Config& config) {
   const derive::OptimizerOffload offload = derive::optimizer_offload(config);
   if (!offload.is_on()) return 0;
@@ -211,9 +211,9 @@ double slot_bytes(const Config& config) {
   return offload.slots() * number(offload.bucket_size) * (traffic.download + traffic.upload);
 }
 
-// Assumed, after Megatron Bridge's performance guide: graphs add a few GB, and more than 10 with a
-// pipeline, where a layer has a graph for each micro-batch in flight. One of the whole step has one
-// set of inputs.
+// Memory of CUDA graphs, assumed after Megatron Bridge's performance guide: a few GB. With a
+// pipeline more than 10 GB, since a layer has a graph per micro-batch in flight. A graph of the
+// whole step has one set of inputs.
 double graph_bytes(const ModelConfig& model) {
   constexpr double kFewGb = 3, kOfPipelineGb = 10, kGb = 1e9;
   switch (model.cuda_graph_impl) {
@@ -283,7 +283,7 @@ MemoryPrice price_memory(const Config& config,
   const double host = std::ranges::max(ranks, {}, &MemoryPrice::host).host;
   const auto most = [&] { return std::ranges::max(ranks, {}, &MemoryPrice::total); };
   if (book.counts()) {
-    // Those that may be the one with most: the formula is nearer than this.
+    // Candidates for the largest rank: the formula is more accurate than this.
     constexpr double kFormulaWithin = 0.05;
     const double least = (1 - kFormulaWithin) * most().total();
     std::set<int> near;

@@ -1,4 +1,4 @@
-// A price as a program and as a person reads it.
+// Price as text and JSON.
 #include "weft/base/text.h"
 #include "weft/plan/memory_text.h"
 #include "weft/plan/price.h"

@@ -18,12 +18,12 @@ constexpr const char* kFittedModels[] = {"qwen3_30b_a3b", "llama3_8b"};
 
 namespace {
 
-// What a table says beside a name, as in "DeepSeekV3 (w/o MTP)", names no other model.
+// Strips remarks such as "(w/o MTP)" in "DeepSeekV3 (w/o MTP)", which do not change the model.
 std::string without_remark(const std::string& written) {
   return written.substr(0, written.find('('));
 }
 
-// Llama 3.1 has the layers of Llama 3; of each size one recipe stands for both.
+// Llama 3.1 has the layers of Llama 3: one recipe per size stands for both.
 std::string without_release(const std::string& letters) {
   constexpr std::string_view kReleases[] = {"metallama31", "metallama3", "llama31"};
   for (const std::string_view release : kReleases) {

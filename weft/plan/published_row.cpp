@@ -48,8 +48,7 @@ std::vector<Enum> enums_of(const std::string& list) {
   return values;
 }
 
-// Layers dealt to stages one after the other, as many to each: the last has what is left, and the
-// loss.
+// Equal numbers of layers per stage in order; the last stage has the rest and the loss.
 std::string even_layout(const ModelConfig& model, std::int64_t stages) {
   const std::int64_t mtp = derive::mtp_layers(model);
   const std::int64_t each = (model.num_layers + stages - 1) / stages;
@@ -64,7 +63,7 @@ std::string even_layout(const ModelConfig& model, std::int64_t stages) {
   return layout + std::string(static_cast<std::size_t>(mtp), 'm') + "L";
 }
 
-// What tables of single runs call the same columns.
+// Column names in tables of single runs.
 constexpr std::pair<std::string_view, std::string_view> kOtherColumns[] = {
     {"model", "card"},
     {"seq_len", "seq"},
@@ -73,13 +72,13 @@ constexpr std::pair<std::string_view, std::string_view> kOtherColumns[] = {
     {"a2a_overlap", "recipe_a2a_overlap"},
     {"delay_wgrad", "recipe_delay_wgrad"}};
 
-// One row of the table as a run.
+// Reads one row of the table as a run.
 class RowReader {
  public:
   RowReader(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
 
   PublishedRun read(const ModelNamed& model_named) const {
-    // Ahead of the run: g++ 12 destroys members twice where an initialiser in braces throws.
+    // Before the run: g++ 12 destroys members twice if an initialiser in braces throws.
     const double tflops = published();
     PublishedRun run{.line = row_.line,
                      .release = cell("release"),
@@ -111,7 +110,7 @@ class RowReader {
   }
 
  private:
-  // A column by its name or its other one; sizes also as in "TP2/PP8/VP4/EP64".
+  // Cell of a column under either name; sizes also from "TP2/PP8/VP4/EP64".
   std::string cell(std::string_view column) const {
     const std::string own = table_.cell(row_, column);
     if (!own.empty()) return own;
@@ -150,7 +149,7 @@ class RowReader {
     throw UnusableRow{"no tflops_per_gpu"};
   }
 
-  // As the table says, or as its two rates do.
+  // FLOPs per token as stated by the table, or from its two rates.
   std::optional<double> counted() const {
     const auto gflop = maybe("gflop_per_token");
     if (gflop && *gflop > 0) return gflop;
@@ -180,7 +179,7 @@ class RowReader {
     const std::int64_t world = *config.runtime.world_size;
     if (world % ranks != 0) throw UnusableRow{"n_gpus is no multiple of tp * pp * cp"};
     const std::int64_t of_stage = world / model.pipeline_model_parallel_size;
-    // A table has a row with more expert-parallel ranks than a stage has: all of them are taken.
+    // A table row has more expert-parallel ranks than its stage: take the whole stage.
     if (expert_ranks > of_stage && expert_ranks % of_stage == 0) {
       model.expert_model_parallel_size = of_stage / model.expert_shards();
     } else if (of_stage % expert_ranks != 0) {
@@ -189,7 +188,7 @@ class RowReader {
     if (model.experts() % model.expert_model_parallel_size != 0) {
       throw UnusableRow{"ep does not divide the experts"};
     }
-    // Dense recipes run their tensor-parallel exchange under the products.
+    // Dense recipes exchange tensor-parallel data under the products.
     config.comm_overlap.tp_comm_overlap =
         model.experts() == 0 && model.tensor_model_parallel_size > 1;
   }
@@ -231,8 +230,8 @@ class RowReader {
     model.moe_router_force_load_balancing = true;
     const std::string backend = lower_case(cell("dispatcher_backend"));
     const auto known = config::WordCodec<config::FlexBackend>::parse(backend);
-    // Where nothing is known of the recipe, what recipes of that time had: rows of a fixed number
-    // went by a plain all-to-all, others by the flex dispatcher.
+    // Default for an unknown recipe, after recipes of that time: a plain all-to-all for fixed
+    // numbers of rows, otherwise the flex dispatcher.
     const bool unknown = cell("match").empty() && backend.empty() && !is_drop();
     if (known || unknown) {
       model.moe_token_dispatcher_type = config::Dispatcher::Flex;
@@ -253,15 +252,15 @@ class RowReader {
     model.cuda_graph_impl = impl.value_or(config::CudaGraphImpl::None);
     model.cuda_graph_modules = enums_of<config::CudaGraphScope>(cell("cuda_graph_scope"));
     model.cuda_graph_scope.clear();
-    // Whole layers of rows whose number varies cannot be captured: a table that names no scopes
-    // means the usual ones.
+    // Whole layers with varying numbers of rows cannot be captured: a table without scopes means
+    // the usual ones.
     const bool by_layer = model.cuda_graph_impl == config::CudaGraphImpl::TransformerEngine;
     if (by_layer && model.experts() > 0 && !is_drop() && model.cuda_graph_modules.empty()) {
       model.cuda_graph_modules = {config::CudaGraphScope::MoeRouter,
                                   config::CudaGraphScope::MoePreprocess};
     }
     const bool whole_step = model.cuda_graph_impl == config::CudaGraphImpl::FullIteration;
-    // A whole iteration of rows whose number varies can be captured only with these.
+    // Capturing a whole iteration with varying numbers of rows requires these.
     const bool fused = whole_step && model.experts() > 0 && !is_drop();
     model.use_transformer_engine_op_fuser = fused;
     model.moe_paged_stash = fused;

@@ -13,7 +13,7 @@ using Matrix = std::array<std::array<double, kFitted + 1>, kFitted>;
 
 bool is_in(unsigned chosen, std::size_t i) { return (chosen >> i & 1u) != 0; }
 
-// The normal equations of the amounts chosen; the others are held at 0.
+// Normal equations of the chosen amounts; the others are 0.
 Matrix equations_of(const std::vector<FitRow>& rows, const Amounts& unit, unsigned chosen) {
   Matrix equations{};
   for (std::size_t i = 0; i < kFitted; ++i) {
@@ -32,7 +32,7 @@ Matrix equations_of(const std::vector<FitRow>& rows, const Amounts& unit, unsign
   return equations;
 }
 
-// By elimination; none where two amounts are the same thing.
+// Gaussian elimination; nullopt: two amounts are linearly dependent.
 std::optional<Amounts> solve(Matrix equations) {
   for (std::size_t i = 0; i < kFitted; ++i) {
     std::size_t pivot = i;
@@ -66,7 +66,7 @@ double loss_of(const std::vector<FitRow>& rows, const Amounts& unit, const Amoun
 
 }  // namespace
 
-// So few amounts that every choice of those above 0 can be tried.
+// Tries every subset of positive amounts, which are few.
 Amounts fit_seconds(const std::vector<FitRow>& rows) {
   std::vector<FitRow> used;
   Amounts unit{};

@@ -44,11 +44,11 @@ std::vector<double> skewed_loads(double skew, std::int64_t experts) {
   return loads;
 }
 
-// Straight lines between the quantiles; the least loaded expert has what the mean leaves it.
+// Linear interpolation between the quantiles; the smallest load follows from the mean.
 std::vector<double> measured_loads(const ExpertQuantiles& quantiles, std::int64_t experts) {
   const double p50 = quantiles.p50, p95 = std::max(p50, quantiles.p95);
   const double max = std::max(p95, quantiles.max);
-  // The mean of the quantile function is 1.
+  // The quantile function has mean 1.
   const double upper = 0.45 * (p50 + p95) / 2 + 0.05 * (p95 + max) / 2;
   const double least = std::clamp((1 - upper) / 0.25 - p50, 0.0, p50);
   std::vector<double> loads;
@@ -66,8 +66,8 @@ std::vector<double> measured_loads(const ExpertQuantiles& quantiles, std::int64_
   return loads;
 }
 
-// Sums of several experts' loads are nearly normal: the largest of n of them is expected
-// sqrt(2 ln n) deviations above the mean, and cannot be more than the largest experts together.
+// Sums of several loads are nearly normal: the expected largest of n is sqrt(2 ln n) deviations
+// above the mean. It cannot exceed the sum of the largest experts.
 double busiest_rank(const std::vector<double>& loads, std::int64_t ranks) {
   const auto experts = std::ssize(loads);
   if (ranks <= 1 || experts == 0) return 1;
@@ -76,7 +76,7 @@ double busiest_rank(const std::vector<double>& loads, std::int64_t ranks) {
   if (each == 1) return largest;
   double variance = 0;
   for (const double load : loads) variance += (load - 1) * (load - 1) / number(experts);
-  // Drawn without putting back.
+  // Sampling without replacement.
   const double left = number(experts - each) / std::max(1.0, number(experts - 1));
   const double deviation = std::sqrt(variance / number(each) * left);
   return std::clamp(1 + deviation * std::sqrt(2 * std::log(number(ranks))), 1.0, largest);

@@ -24,8 +24,8 @@ bool is_of_this_build(const config::Config& config) {
   });
 }
 
-// One rank alone on a card: rows for the others are copied in its memory, beside emulated links of
-// the given rate, or go to the host's memory and come back.
+// Links of one rank alone on a GPU. Rows for peers are copied in its memory beside emulated links
+// of the given rate, or pass through host memory.
 void emulate_links(const config::Config& config, Hardware& hardware) {
   const config::FabricConfig& fabric = config.fabric;
   const double copied = hardware.memory_rate() / kGigabyte / 2;

@@ -72,8 +72,7 @@ std::string memory_reason(const PricedLayout& smallest) {
               largest_component(smallest.price.memory).name);
 }
 
-// What rules say of the layouts that were simulated, each asked once, and what the count of their
-// memory says of those that are shown.
+// Caches the rules' answers about simulated layouts, and the counted memory of shown layouts.
 class RuleBook {
  public:
   explicit RuleBook(const LayoutSpace& space) : space_(space) {}
@@ -84,7 +83,7 @@ class RuleBook {
     return refusals_.emplace(choice, refusal_of(space_, choice)).first->second;
   }
 
-  // With the memory that is shown: what does not fit then is refused.
+  // Layout with its shown memory; refuses one that does not fit then.
   std::optional<PricedLayout> shown(PricedLayout layout) {
     if (!space_.counts()) return layout;
     take_count(layout);
@@ -101,7 +100,7 @@ class RuleBook {
     return std::nullopt;
   }
 
-  // The memory of a layout that was counted is the same wherever it is shown.
+  // Uses the counted memory wherever a counted layout is shown.
   void take_count(PricedLayout& layout) const {
     const auto counted = counted_.find(layout.choice);
     if (counted == counted_.end()) return;
@@ -125,15 +124,15 @@ LayoutChoice shape_of(const LayoutChoice& choice) {
           .mbs = choice.mbs};
 }
 
-// The first of each shape that rules allow, until `wanted` are found; `layouts` are sorted. A shape
-// of which they allow none is discarded.
+// First legal layout of each shape, up to `wanted`; `layouts` are sorted. A shape without a legal
+// layout is discarded.
 std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
                                      std::size_t wanted,
                                      RuleBook& rules,
                                      DiscardPile& discarded) {
   std::vector<PricedLayout> ranked;
   std::map<LayoutChoice, bool> is_ranked;       // by shape
-  std::map<LayoutChoice, std::size_t> refused;  // by shape: where it was first
+  std::map<LayoutChoice, std::size_t> refused;  // by shape: index of the first refused layout
   for (std::size_t at = 0; at < layouts.size() && ranked.size() < wanted; ++at) {
     const LayoutChoice shape = shape_of(layouts[at].choice);
     if (is_ranked[shape]) continue;
@@ -148,7 +147,7 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   }
   for (const auto& [shape, at] : refused) {
     if (is_ranked[shape]) continue;
-    // The rule, and what it says of the first of them.
+    // Rule, and its text about the first of them.
     const std::string& why = rules.refusal(layouts[at].choice);
     const std::size_t colon = why.find(": ");
     discarded.add("refused by " + why.substr(0, colon),
@@ -159,7 +158,7 @@ std::vector<PricedLayout> rank_legal(const std::vector<PricedLayout>& layouts,
   return ranked;
 }
 
-// The front of what rules allow, by formula; the memory of those that are ranked is counted.
+// Pareto front of legal layouts, by formula; ranked ones have counted memory.
 std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& rules) {
   while (true) {
     std::vector<PricedLayout> front = front_of(all);
@@ -178,7 +177,7 @@ std::vector<PricedLayout> legal_front(std::vector<PricedLayout> all, RuleBook& r
   }
 }
 
-// The first of `layouts`, which are sorted, that is safe by the memory that is shown.
+// First safe layout of the sorted `layouts`, by the shown memory.
 std::optional<PricedLayout> first_safe(const std::vector<PricedLayout>& layouts, RuleBook& rules) {
   for (const PricedLayout& layout : layouts) {
     if (!is_safe(layout) || !rules.refusal(layout.choice).empty()) continue;
@@ -188,7 +187,7 @@ std::optional<PricedLayout> first_safe(const std::vector<PricedLayout>& layouts,
   return std::nullopt;
 }
 
-// The first of `layouts`, which are sorted, that rules allow and that is as asked.
+// First legal layout of the sorted `layouts` with the asked property.
 std::optional<PricedLayout> first_legal(const std::vector<PricedLayout>& layouts,
                                         RuleBook& rules,
                                         const std::function<bool(const LayoutChoice&)>& is_asked) {
@@ -198,7 +197,7 @@ std::optional<PricedLayout> first_legal(const std::vector<PricedLayout>& layouts
   return std::nullopt;
 }
 
-// Runs `body` for each of `all`, some at a time, and tells who watches.
+// Runs `body` for each of `all`, `at_once` at a time, with progress.
 void for_each_watched(std::string_view what,
                       std::int64_t all,
                       std::int64_t at_once,
@@ -220,16 +219,15 @@ void for_each_watched(std::string_view what,
   });
 }
 
-// Shapes that are simulated in all their good modes, at least.
+// Least number of shapes simulated in all their good modes.
 constexpr std::size_t kSimulatedShapes = 64;
-// Where nothing fits without the host: shapes that are tried at one time, and so many of them must
-// fit before a search ends.
+// Without a resident fit: number of shapes tried at once, and number of fits that ends the search.
 constexpr std::size_t kOffloadShapes = 96, kOffloadsWanted = 32;
-// By formula, so much slower than the best may be what becomes the best when it is simulated.
+// Largest slowdown by formula of a layout that may become the best in simulation.
 constexpr double kWorthOffloading = 1.04;
-// Shapes that are slower by more are not priced on every rung of recomputation.
+// Slowdown above which a shape is not priced on every rung of recomputation.
 constexpr double kWorthRungs = 1.5;
-// Shapes that are priced at one time.
+// Shapes priced at once.
 constexpr std::int64_t kAtOnce = 64;
 
 double best_of(const std::vector<ShapeOutcome>& outcomes) {
@@ -249,14 +247,14 @@ bool has_larger_batch(const LayoutChoice& shape, LayoutChoice smaller) {
   return is_larger && smaller == shape;
 }
 
-// Every shape, with nothing on the host. Micro-batches are the innermost axis.
+// Prices every shape with nothing on the host. Micro-batch size is the innermost axis.
 std::vector<ShapeOutcome> price_shapes(const LayoutSpace& space,
                                        const std::vector<LayoutChoice>& shapes,
                                        int threads,
                                        const SearchWatch& watch) {
   std::vector<ShapeOutcome> outcomes(shapes.size());
   for_each_watched("shapes", std::ssize(shapes), kAtOnce, threads, watch, [&](std::size_t i) {
-    const bool is_first = i % base::at(kAtOnce) == 0;  // another thread has the one before it
+    const bool is_first = i % base::at(kAtOnce) == 0;  // another thread has the previous one
     if (!is_first && outcomes[i - 1].smallest && has_larger_batch(shapes[i], shapes[i - 1])) {
       outcomes[i].smallest = outcomes[i - 1].smallest;
       outcomes[i].wants_room = true;
@@ -273,17 +271,17 @@ std::vector<ShapeOutcome> price_shapes(const LayoutSpace& space,
   return outcomes;
 }
 
-// Whether what no activation can make room for fits: where only activations go to the host, a shape
-// without it is not tried.
+// True if the bytes besides activations fit. If only activations can be offloaded, other shapes are
+// not tried.
 bool has_room_for_state(const ShapeOutcome& outcome) {
   if (!outcome.smallest) return true;
   const MemoryPrice& memory = outcome.smallest->price.memory;
   return memory.weights + memory.gradients + memory.optimizer + memory.reserved <= memory.capacity;
 }
 
-// Layouts of every shape with something on the host, of those shapes that could be among the best.
-// The optimizer's state goes there only where nothing fits otherwise: its price is that of Weft's
-// own AdamW, and published runs of another program took several times as long.
+// Offloading layouts of every shape that could be among the best. Optimizer state is offloaded only
+// if nothing else fits: its price assumes Weft's AdamW, and published runs of another program took
+// several times as long.
 std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
                                                        const std::vector<LayoutChoice>& shapes,
                                                        const std::vector<ShapeOutcome>& outcomes,
@@ -306,7 +304,7 @@ std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
     if (is_tried(i) && least[i] < limit) order.push_back(i);
   }
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return least[i]; });
-  // Where something fits, all that could beat it; else the fastest that fit at all.
+  // If something fits, tries all that could beat it; otherwise the fastest that fit at all.
   const std::size_t at_once = best == 0 ? kOffloadShapes : order.size();
   const auto try_all = [&](std::size_t most_state) {
     for (std::size_t from = 0; from < order.size() && found.size() < kOffloadsWanted;
@@ -326,7 +324,7 @@ std::vector<std::vector<PricedLayout>> search_offloads(const LayoutSpace& space,
   return found;
 }
 
-// The shape that lacks least, however much goes to the host.
+// Shape that lacks least with maximal offload.
 std::optional<PricedLayout> nearest_of(const LayoutSpace& space,
                                        const std::vector<LayoutChoice>& shapes) {
   std::optional<PricedLayout> nearest;
@@ -337,7 +335,7 @@ std::optional<PricedLayout> nearest_of(const LayoutSpace& space,
   return nearest;
 }
 
-// What rules say of the smallest shape that the pinned keys leave.
+// Rule violations of the smallest shape under the pinned keys.
 std::vector<std::string> refusals_of_smallest(const LayoutSpace& space) {
   const LayoutAxes& axes = space.axes();
   const LayoutChoice smallest{.tp = axes.tp.front(),
@@ -388,7 +386,7 @@ MemoryComponent largest_component(const MemoryPrice& memory) {
 }
 
 std::string lack_text(const MemoryPrice& memory) {
-  // What is too little for two decimals of a GiB is still too little.
+  // A lack below two decimals of a GiB must still print as a lack.
   const auto lack = [](double bytes) {
     constexpr double kInMib = 0.1 * kGib;
     return bytes >= kInMib ? text("{:.2f} GiB", in_gib(bytes))
@@ -448,7 +446,7 @@ SearchResult search_layouts(const LayoutSpace& space,
         price_step(config, space.hardware(), space.routing(), space.simulated(layouts[i].choice));
     layouts[i].price.memory = price_memory(config, space.hardware(), space.routing(), space.book());
   });
-  // What carries tokens keeps some of them, which the sieve does not ask.
+  // Dispatchers keep some tokens, which the formula ignores.
   std::erase_if(layouts, [](const PricedLayout& layout) { return !layout.price.memory.fits(); });
   std::ranges::sort(layouts, is_faster);
   layouts = simpler_first(std::move(layouts), space);

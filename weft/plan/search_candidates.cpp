@@ -6,23 +6,23 @@
 namespace weft::plan {
 namespace {
 
-// The formula is nearer to the simulated price than this (docs/plan.md).
+// Bound of the formula's error against the simulated price (docs/plan.md).
 constexpr double kNear = 1.15;
-// So many of the fastest shapes are simulated in all modes that are near; of those after them,
-// which would have to gain more to be listed, the modes that are nearer.
+// The fastest kThorough shapes are simulated in all modes within kNear; later shapes, which need a
+// larger gain, in modes within kNearer.
 constexpr std::size_t kThorough = 24;
 constexpr double kNearer = 1.05;
-constexpr std::size_t kOfEach = 12;      // orders, and whole layers
+constexpr std::size_t kOfEach = 12;      // orders, and full recomputation
 constexpr std::size_t kOffloading = 12;  // shapes
 
-// Formulas price a layout with its graphs; each is simulated without them too.
+// Formulas include a layout's graphs; each is simulated without them too.
 bool is_safe_without_graphs(PricedLayout layout) {
   layout.choice.graphs = Graphs::None;
   layout.price.memory.graphs = 0;
   return is_safe(layout);
 }
 
-// Whether two layouts are one but for their flex dispatcher, and cost the same.
+// True if two layouts differ only in their flex dispatcher and cost the same.
 bool are_twins(const PricedLayout& one, const PricedLayout& other) {
   LayoutChoice same = other.choice;
   same.carrier = one.choice.carrier;
@@ -31,8 +31,7 @@ bool are_twins(const PricedLayout& one, const PricedLayout& other) {
          one.price.memory.total() == other.price.memory.total();
 }
 
-// Sorted, fastest first. Of twins the first is enough, but for those of the fastest: a rule may
-// refuse one of them.
+// Keeps the first of twins in a sorted list. Twins of the fastest stay: a rule may refuse one.
 void drop_twins(std::vector<PricedLayout>& sorted) {
   std::vector<PricedLayout> kept;
   for (PricedLayout& layout : sorted) {

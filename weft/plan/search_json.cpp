@@ -1,4 +1,4 @@
-// A plan as programs read it.
+// Plan as JSON.
 #include <algorithm>
 #include <cmath>
 

@@ -25,7 +25,7 @@ std::string layout_text(const LayoutSpace& space, const LayoutChoice& choice) {
   return to_text(choice, space.writer());
 }
 
-// Lines of at most 100 columns, broken between words, each behind so many spaces.
+// Wraps words at 100 columns, with `indent` spaces before each line.
 std::string wrapped(std::string_view words, std::size_t indent) {
   constexpr std::size_t kColumns = 100;
   std::string lines, line;
@@ -67,7 +67,7 @@ std::string memory_line(const MemoryPrice& memory) {
          text("; host {:.1f} of {:.0f} GiB", in_gib(memory.host), in_gib(memory.host_capacity));
 }
 
-// What a published run says against a price, and what none says.
+// Modes that no published run has.
 std::string unmeasured_line(const Trust& trust) {
   if (trust.unmeasured.empty()) return "";
   return text("     no published run has: {}\n", fmt::join(trust.unmeasured, ", "));
@@ -96,7 +96,7 @@ std::string layout_lines(const PlanReport& report,
   return lines + unmeasured_line(trust);
 }
 
-// The best that needs nothing that is hard to set up or that nothing measured.
+// Best layout without parts that are hard to set up or unmeasured.
 std::string safe_lines(const PlanReport& report, const LayoutSpace& space) {
   const SearchResult& search = report.search;
   const std::string what = text("nothing on the host, no CUDA graphs, {:.0f} % of the memory free",
@@ -112,7 +112,7 @@ std::string safe_lines(const PlanReport& report, const LayoutSpace& space) {
          layout_lines(report, space, "", safe);
 }
 
-// How to read the lists, and what is assumed of the network.
+// Legend of the lists, and the assumed network.
 std::string legend(const PlanReport& report, const LayoutSpace& space) {
   const Hardware& hardware = space.hardware();
   std::string lines = "\n";
@@ -144,7 +144,7 @@ std::string legend(const PlanReport& report, const LayoutSpace& space) {
 
 std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
   const auto change_of = [](const KnobStep& step) { return text("{} -> {}", step.from, step.to); };
-  constexpr std::size_t kWidest = 48;  // what is longer has a line of its own
+  constexpr std::size_t kWidest = 48;  // longer texts have a line of their own
   std::size_t width = 0;
   for (const KnobStep& step : steps) {
     width = std::max(width, std::min(kWidest, change_of(step).size()));
@@ -159,7 +159,7 @@ std::string step_lines(const std::vector<KnobStep>& steps, const Price& from) {
       lines += text("no: {}\n", step.why_not);
       continue;
     }
-    // Of other batches and formats the rate is what compares.
+    // Rates compare across batches and formats.
     const double faster =
         step.price->tokens_per_second_per_gpu / from.tokens_per_second_per_gpu - 1;
     lines += text("{:>9}  {:>+6.1f} % tokens/s  {:>+6.1f} GiB\n",
@@ -192,7 +192,7 @@ std::string verdict_lines(const std::vector<PlanVerdict>& verdicts) {
 
 std::string front_lines(const LayoutSpace& space, const std::vector<PricedLayout>& front) {
   std::string lines;
-  // Where there are many, those that are spread evenly over the front, both ends among them.
+  // Many points are thinned evenly, with both ends of the front.
   const std::size_t shown = std::min(front.size(), kFrontLines);
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t at = shown == front.size() ? i : i * (front.size() - 1) / (shown - 1);
@@ -238,7 +238,7 @@ std::string head_line(const PlanReport& report, const LayoutSpace& space) {
               program_text(space.hardware()));
 }
 
-// The recipe's own layout, before anything that a search found.
+// The recipe's own layout, before results of the search.
 std::string own_lines(const PlanReport& report) {
   if (!report.own) return "";
   const SearchResult& search = report.search;

@@ -32,7 +32,7 @@ std::string state_word(StateHolder state) {
   return state == StateHolder::Shared ? "distributed" : "whole";
 }
 
-// Prices a config beside the best, or says why not.
+// Prices a neighbouring config, or gives the reason against it.
 void price_step_to(const Config& config,
                    const LayoutSpace& space,
                    const LayerMemory& simulated,
@@ -117,18 +117,18 @@ class KnobTurner {
     if (std::next(here) != values.end()) try_value(*std::next(here));
   }
 
-  // The shape with the modes of the layout, as far as it can have them; where others are faster, or
-  // those do not fit, with the best of its own, which are told.
+  // Tries a shape with the modes of the layout as far as possible. If others are faster, or these
+  // do not fit, takes the shape's best modes and names them.
   void try_shape(const char* knob, std::string from, std::string to, LayoutChoice other) {
-    // A layout that loses its tokens' way has no need of a carrier or of the interleaved order.
+    // A layout whose tokens no longer travel needs no dispatcher and no interleaved order.
     const auto carriers = space_.carriers_of(other);
     if (std::ranges::find(carriers, other.carrier) == carriers.end()) {
       other.carrier = carriers.back();
     }
     const auto orders = space_.orders_of(other);
     if (std::ranges::find(orders, other.order) == orders.end()) other.order = orders.front();
-    // The formula that sorts them is some percent off, and more between numbers of chunks: of each
-    // of these the fastest is simulated.
+    // The formula's order is some percent off, and more between numbers of chunks: simulates the
+    // fastest of each.
     constexpr std::size_t kSimulated = 3;
     KnobStep best = step_to(knob, from, to, other);
     std::set<std::int64_t> chunks;
@@ -146,8 +146,8 @@ class KnobTurner {
     steps_.push_back(std::move(best));
   }
 
-  // The modes that go with a shape, and chunks where that has another pipeline: fastest first, by
-  // formula. A few of each number of chunks: rules may refuse the first.
+  // Modes of a shape, and chunks of a changed pipeline: fastest first by formula. A few per number
+  // of chunks, since rules may refuse the first.
   std::vector<LayoutChoice> tuned_modes(const LayoutChoice& other) const {
     constexpr std::size_t kFew = 6;
     constexpr double kMuchSlower = 1.5;
@@ -209,7 +209,7 @@ class KnobTurner {
       LayoutChoice other = choice_;
       other.state = state;
       std::string to = state_word(state);
-      // It is the distributed optimizer that goes to the host.
+      // Only a distributed optimizer can be offloaded.
       if (other.host_state > 0 && state == StateHolder::Whole) {
         other.host_state = 0;
         to += " (none on the host)";
@@ -238,7 +238,7 @@ class KnobTurner {
     }
   }
 
-  // One rung of offloading either way, and a quarter of the optimizer's state.
+  // Steps one rung of offloading up and down, and a quarter of the optimizer state.
   void turn_host() {
     const std::vector<std::size_t> rungs = space_.offloads_of(choice_.recompute);
     const auto here = std::ranges::find(rungs, choice_.offload);

@@ -9,7 +9,7 @@ namespace {
 
 using config::Config;
 
-// Layouts with something on the host that are kept of an order.
+// Offloading layouts kept per order.
 constexpr std::size_t kOffloadsOfOrder = 2;
 
 void keep_faster(std::optional<PricedLayout>& best, const PricedLayout& other) {
@@ -137,7 +137,7 @@ class ShapePricing {
     price_whole_step(modes, carriers);
   }
 
-  // A whole step that is captured keeps other things than its parts: the first rung that fits.
+  // A captured whole step keeps other tensors: finds its first fitting rung.
   void price_whole_step(const Modes& modes, const std::vector<Carrier>& carriers) {
     LayoutChoice choice = in_modes(modes);
     choice.carrier = carriers.back();
@@ -153,7 +153,7 @@ class ShapePricing {
     }
   }
 
-  // What holds the optimizer's state adds to a step whatever its order and its carrier.
+  // The cost of the optimizer's placement is independent of order and dispatcher.
   void price_other_state() {
     if (!outcome_.best || space_.axes().states.size() < 2) return;
     const LayoutChoice best = outcome_.best->choice;
@@ -161,7 +161,7 @@ class ShapePricing {
                 {best.carrier});
   }
 
-  // The same modes with more recomputation.
+  // Prices the modes with more recomputation.
   void price_rung(std::size_t rung, LayoutChoice choice) {
     if (rung <= choice.recompute) return;
     choice.recompute = rung;
@@ -178,8 +178,8 @@ class ShapePricing {
     outcome_.priced.push_back(std::move(layout));
   }
 
-  // The least of the optimizer's state that must go for a layout to fit; none: not all of it is
-  // enough, or the host has no room.
+  // Least optimizer state to offload for a fit; nullopt: all of it does not suffice, or the host
+  // has no room.
   std::optional<MemoryPrice> with_least_state(LayoutChoice& choice, std::size_t most_state) {
     for (choice.host_state = 0; choice.host_state <= most_state; ++choice.host_state) {
       const MemoryPrice memory = memory_of(choice);
@@ -189,7 +189,7 @@ class ShapePricing {
     return std::nullopt;
   }
 
-  // Of a rung of recomputation: the more activations go, the less of the optimizer's state must.
+  // Offloads of a rung: more offloaded activations need less offloaded optimizer state.
   void add_offloads_of_rung(LayoutChoice choice,
                             const OffloadLimit& limit,
                             std::vector<PricedLayout>& found) {
@@ -212,8 +212,8 @@ class ShapePricing {
     }
   }
 
-  // What goes to the host costs no compute, so that it may beat what is made again: it is tried
-  // below the first rung that fits without it.
+  // Offload costs no compute and may beat recomputation: tries rungs below the first that fits
+  // without it.
   std::vector<PricedLayout> offloads_of(const Modes& modes, const OffloadLimit& limit) {
     LayoutChoice choice = in_modes(modes);
     const std::vector<Carrier> carriers = space_.carriers_of(shape_);

@@ -36,7 +36,8 @@ WholeStep whole_step(const config::Config& config,
   step.run = fewest_micro_batches(config.model, step.micro_batches);
   step.run_seconds = seconds_of(step.run);
   const std::int64_t group = derive::micro_batch_group(config.model);
-  step.repeated = (step.micro_batches - step.run) / group;  // without a rest: the short one has it
+  // Without a remainder, which the short step includes.
+  step.repeated = (step.micro_batches - step.run) / group;
   if (step.repeated > 0) step.group_seconds = seconds_of(step.run + group) - step.run_seconds;
   return step;
 }

@@ -24,7 +24,7 @@ using schedule::Direction;
 using schedule::Entry;
 using schedule::Lane;
 
-// What each lane does while compute does nothing. At one moment the first of these counts.
+// Lanes counted while compute is idle; the first active one counts.
 constexpr std::array<Lane, 5> kCounted{Lane::Tp, Lane::Cp, Lane::Ep, Lane::Copy, Lane::CopyIn};
 
 double& of_lane(Stretch& stretch, Lane lane) {
@@ -35,7 +35,7 @@ double& of_lane(Stretch& stretch, Lane lane) {
 
 using Intervals = std::vector<sim::Interval>;
 
-// What of the gaps lies in the intervals is told, and taken out of the gaps. Both ascend.
+// Returns the part of the gaps inside the intervals and removes it from the gaps. Both ascend.
 double take_covered(const Intervals& intervals, Intervals& gaps) {
   Intervals left;
   std::int64_t covered = 0;
@@ -57,12 +57,12 @@ double take_covered(const Intervals& intervals, Intervals& gaps) {
   return static_cast<double>(covered) * 1e-9;
 }
 
-// Of a small run, how many.
+// Size of a small run.
 struct RunSize {
   std::int64_t layers = 1, micro_batches = 1;
 };
 
-// A run of so many layers and micro-batches, with what its nodes take.
+// Small run with its node costs.
 class SmallRun {
  public:
   SmallRun(Config alone,
@@ -89,11 +89,12 @@ class SmallRun {
     }
   }
 
-  // With compute slower by a factor: the whole step, and its part until the last forward is over.
+  // Times with compute slowed by a factor: the whole step, and its part until the last forward
+  // ends.
   struct Times {
     Stretch step, forward;
     double compute = 0, communication = 0;  // seconds of nodes, without the factor
-    double out = 0, in = 0;                 // the same of copies to the host, and back
+    double out = 0, in = 0;                 // copies to the host, and back
   };
   Times run(double slowdown) const {
     sim::SimulatedStep step;
@@ -147,7 +148,7 @@ class SmallRun {
   std::vector<sim::Cost> costs_;
 };
 
-// Four small runs of merged layers: what one more layer of one more micro-batch takes.
+// Four small runs of merged layers, for the time of one more layer of one more micro-batch.
 class MergedRuns {
  public:
   template <typename MakeRun>
@@ -158,7 +159,7 @@ class MergedRuns {
 
   struct Period {
     Stretch layer, round;
-    double compute = 0, communication = 0;  // of a layer's nodes
+    double compute = 0, communication = 0;  // nodes of a layer
   };
   Period at(double slowdown) const {
     const auto more = [&](const std::array<SmallRun, 2>& runs) {
@@ -181,11 +182,11 @@ class MergedRuns {
   static constexpr std::int64_t kFewMerged = 2;  // layers
 
   std::array<SmallRun, 2> few_, many_;
-  double share_;  // of what the second have more, a layer's
+  double share_;  // a layer's share of the difference between two runs
 };
 
-// Copies read or write the device's memory while compute does: it is slower by as much as they take
-// of that. What they take of the compute beside them is theirs.
+// Copies use device memory beside compute and slow it by their share of the bandwidth. The slowdown
+// counts as copy time.
 void slow_beside_copies(double seconds, const Hardware& hardware, Stretch& stretch) {
   const double hidden = std::max(0.0, seconds - stretch.copy);
   const double taken = hidden * hardware.host_link_rate() / hardware.memory_rate();
@@ -193,15 +194,15 @@ void slow_beside_copies(double seconds, const Hardware& hardware, Stretch& stret
   stretch.copy += taken;
 }
 
-// How many layers one run has more than another: where only some layers offload, enough that some
-// of those do.
+// Additional layers of the longer run: several if only some layers offload, so that they include
+// offloading ones.
 std::int64_t layers_more(const OffloadedParts& offloaded) {
   constexpr std::int64_t kSomeOffload = 3;
   const bool all = std::ranges::all_of(offloaded, [](const auto& part) { return part.share >= 1; });
   return all ? 1 : kSomeOffload;
 }
 
-// Of what the run offloads, what such a layer has.
+// Offloaded parts of the run that such a layer has.
 OffloadedParts offloaded_by(const Config& config, std::int64_t layer, Recomputed whole) {
   OffloadedParts parts = offloaded_parts(config);
   if (parts.empty()) return parts;
@@ -240,7 +241,7 @@ SimulatedLayer simulate_layer(const Config& config,
   const bool merges = alone.comm_overlap.overlap_moe_expert_parallel_comm;
   if (!merges || alone.model.experts() == 0) return result;
   const MergedRuns runs(make, more);
-  // Compute is slower while something travels beside it; how long that is follows from the pair.
+  // Compute is slower beside a transfer; the pair determines for how long.
   const MergedRuns::Period free = runs.at(1);
   const double hidden = std::max(0.0, free.communication - free.layer.ep);
   const double beside = free.compute > 0 ? std::min(1.0, hidden / free.compute) : 0;
@@ -248,7 +249,7 @@ SimulatedLayer simulate_layer(const Config& config,
   const MergedRuns::Period period = runs.at(slowdown);
   result.merged = period.layer;
   slow_beside_copies(out + in, hardware, result.merged);
-  // What transfers take of the compute beside them is theirs.
+  // The transfers' slowdown of compute counts as transfer time.
   result.merged.ep += std::max(0.0, (slowdown - 1) * free.compute);
   result.round = period.round;
   result.merged_undisturbed = free.layer.total;

@@ -1,4 +1,4 @@
-// The price of a step: its layers in their real order node by node, its pipeline turn by turn.
+// Price of a step by simulation: layers node by node, pipeline turn by turn.
 #include <algorithm>
 
 #include "weft/base/casts.h"
@@ -17,11 +17,11 @@ using config::Config;
 
 constexpr double kMsOfSecond = 1e3;
 
-// What merged layers of a stage take, and the rest of its turns.
+// Merged layers of a stage, and the rest of its turns.
 struct StageParts {
   std::int64_t travelling = 0;              // layers with a dispatch
-  PlainTime layer, merged, round;           // of one of them, in the mean
-  PlainTime other_forward, other_backward;  // of all others
+  PlainTime layer, merged, round;           // mean of these layers
+  PlainTime other_forward, other_backward;  // all other layers
 };
 
 class SchedulePricing {
@@ -95,7 +95,7 @@ class SchedulePricing {
     };
     if (stage.embedding) add(layers_.embed());
     for (int i = 0; i < stage.layers; ++i) add(layers_.of(stage.first_layer + i, i));
-    // Its rows travel as well, with nothing beside them.
+    // Its rows travel too, without concurrent work.
     for (int i = 0; i < stage.mtp_layers; ++i) {
       LayerPrice mtp = layers_.mtp();
       mtp.time.dispatch = 0;
@@ -112,7 +112,7 @@ class SchedulePricing {
     times_.push_back(time);
   }
 
-  // Layers meet one by one; what is left of the longer turn runs alone.
+  // Layers are merged in pairs; the rest of the longer turn runs alone.
   PlainTime merged(int forward_stage, int backward_stage) const {
     const StageParts& f = parts_[base::at(forward_stage)];
     const StageParts& b = parts_[base::at(backward_stage)];
@@ -145,7 +145,7 @@ class SchedulePricing {
     return work;
   }
 
-  // Under the last backward and the first forward of the rank.
+  // Covered by the last backward and the first forward of the rank.
   double data_parallel(std::size_t rank) const {
     double forward = 0, backward = 0;
     const derive::Pipeline pipeline = derive::pipeline_of(config_);
@@ -164,7 +164,7 @@ class SchedulePricing {
   bool is_merged_ = false, is_zero_bubble_ = false;
   std::vector<StageParts> parts_;   // by stage
   std::vector<StageTime> times_;    // by stage
-  std::vector<ComputeMs> compute_;  // by rank, seconds of a micro-batch
+  std::vector<ComputeMs> compute_;  // by rank, seconds per micro-batch
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace sim = exec::sim;
 using base::number;
 using schedule::Entry;
 
-// The links and rates of a GPU, for what is priced by bytes alone.
+// Link and compute rates of a GPU, for nodes priced by bytes.
 NominalRates rates_of_hardware(const config::Config& config, const Hardware& hardware) {
   return {.flops_per_second = hardware.gemm_rate(number_of(config.model)),
           .link_bytes_per_second = hardware.nvlink_gbps * 1e9 * hardware.exchange_share,
@@ -35,7 +35,7 @@ NominalRates rates_of_hardware(const config::Config& config, const Hardware& har
           .host_memory_bytes_per_second = host_update_rate(config, hardware)};
 }
 
-// By pipeline rank and row: the share of a node of compute that transfers beside it take.
+// By pipeline rank and row: the share of a compute node caused by concurrent transfers.
 using SlowShares = std::map<std::pair<int, schedule::Node>, double>;
 
 struct NodePrices {
@@ -48,8 +48,8 @@ schedule::Node row_of_node(schedule::Node node) {
   return node;
 }
 
-// A price counts what kernels take alone, and what transfers beside them take with the transfers: a
-// trace tells the same where the last part of an operation is apart.
+// Splits slowed compute spans. A price counts kernels as if alone and the slowdown with the
+// transfers; a separate last span shows the same in a trace.
 void tell_slow_parts(const SlowShares& slow, std::vector<trace::Timeline>& timelines) {
   for (trace::Timeline& timeline : timelines) {
     std::vector<trace::Span> spans;
@@ -78,7 +78,7 @@ struct ShortRun {
 
 enum class Traced { No, Yes };
 
-// Layers of multi-token prediction are in no schedule: they run with the head, behind them.
+// Multi-token prediction layers have no schedule: their time is added to the head.
 double mtp_seconds(const Entry& entry, const LayerPrices& prices, std::int64_t layers) {
   const schedule::Node& node = entry.node;
   const bool is_logits = node.part == schedule::Part::None || node.part == schedule::Part::Logits;
@@ -106,7 +106,7 @@ NodeStretch stretch_of(const Entry& entry, const schedule::Anatomy& anatomy, Lay
   return forward ? layer.forward : layer.backward;
 }
 
-// So long a part of them.
+// Interval of this length in the middle of the timelines.
 trace::Interval middle_of(const std::vector<trace::Timeline>& timelines, double seconds) {
   const trace::Interval all = trace::shown_time(timelines);
   const std::int64_t length = std::llround(seconds * 1e9);
@@ -126,7 +126,7 @@ NodePrices price_nodes(const config::Config& config,
   for (const schedule::RankPlan& plan : plans) {
     NodePricing pricing(config, hardware, routing);
     for (const Entry& entry : plan.training.entries) pricing.note(entry);
-    // A row is of all micro-batches.
+    // A row stands for all micro-batches.
     for (const Entry& entry : plan.training.entries) {
       if (entry.node.micro_batch > 0) continue;
       auto cost = pricing.cost(entry, plan.anatomy);

@@ -18,7 +18,7 @@ constexpr double kLeastBeside = 0.05;
 // One class of work in both orders.
 struct TwoOrders {
   double apart = 0, beside = 0;      // seconds of the same nodes
-  double all_ns = 0, beside_ns = 0;  // in the second order: all, and beside the other class
+  double all_ns = 0, beside_ns = 0;  // in the second order: in total, and beside the other class
 
   double slower() const {
     if (apart <= 0 || beside_ns < kLeastBeside * all_ns) return 0;
@@ -26,7 +26,7 @@ struct TwoOrders {
   }
 };
 
-// What one rank did in the second order.
+// Work of one rank in the second order.
 class RankInBoth {
  public:
   RankInBoth(const trace::Timeline& timeline,
@@ -64,7 +64,7 @@ class RankInBoth {
     const sim::Cost* now = beside_.find(rank_, node);
     if (now == nullptr || (!computes && !communicates)) return;
     if (communicates) {
-      // Without what it waited for the others.
+      // Excludes waits for other ranks.
       const std::int64_t own_ns = std::llround(now->seconds * 1e9);
       sending_.push_back(
           {.begin = std::max(span.begin_ns, span.end_ns - own_ns), .end = span.end_ns});

@@ -104,14 +104,14 @@ constexpr std::array kTunable{
     "runtime.offload_layers_share"sv,
 };
 
-constexpr std::size_t kMostListed = 16;  // keys of a section that a message names
+constexpr std::size_t kMostListed = 16;  // keys of a section in a message
 
 bool is_of(std::string_view section, std::string_view key) {
   return key.size() > section.size() && key.starts_with(section) && key[section.size()] == '.';
 }
 
-// "comm_overlap.tp_comm_overlap, ..., model.moe_grouped_gemm": those of the key's section, since
-// there its writer may have meant another; all others in one line.
+// "comm_overlap.tp_comm_overlap, ..., model.moe_grouped_gemm": keys of the key's section, which the
+// user may have meant, and the others in one line.
 std::string varied_text(std::string_view key) {
   const std::string section(key.substr(0, key.find('.')));
   std::vector<std::string_view> near;

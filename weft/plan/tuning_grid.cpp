@@ -58,7 +58,7 @@ std::vector<GridSetting> tuning_grid(const config::Config& config,
                                      const std::vector<TuningMove>& moves) {
   std::vector<TuningMove> all{{.sets = {}, .kind = MoveKind::Order}};
   for (const GridKnob& knob : knobs_of(moves)) {
-    std::vector<TuningMove> longer = all;  // with the value that there is
+    std::vector<TuningMove> longer = all;  // with the current value
     for (const TuningMove& value : knob) {
       for (const TuningMove& move : all) longer.push_back(joined(move, value));
     }

@@ -16,7 +16,7 @@ constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm"
 constexpr const char* kDelay = "comm_overlap.delay_wgrad_compute";
 constexpr const char* kExpertGradients = "model.overlap_dispatch_backward_with_experts_wgrad";
 
-// Orders of one kind exclude each other, so that each move sets all of their keys.
+// Orders of one kind exclude each other, so each move sets all of their keys.
 void add_expert_moves(Moves& moves) {
   const auto order = [&](const char* overlap, const char* delay, const char* experts) {
     moves.push_back({.sets = {{kOverlap, overlap}, {kDelay, delay}, {kExpertGradients, experts}},

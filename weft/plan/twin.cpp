@@ -15,8 +15,7 @@ namespace {
 
 using base::text;
 
-// Keys that are built but ask, by the rules, for parts that are not; null or false asks for
-// nothing.
+// Built keys that by the rules require unbuilt parts; null or false requires nothing.
 struct Wish {
   const char* key;
   const char* why;
@@ -35,7 +34,7 @@ constexpr Wish kWishes[] = {
     {"checkpoint.save_hf", "the twin's weights are not worth keeping"},
 };
 
-// Whether there was something to reset.
+// True if the key was not at its default.
 bool reset(TwinDraft& draft, const Field& field, const std::string& why) {
   if (is_default(field, draft.config)) return false;
   field.copy(Config(), draft.config);
@@ -60,7 +59,7 @@ void leave_unbuilt(TwinDraft& draft) {
   }
 }
 
-// What only matters with a key that is at its default now; such keys may govern others.
+// Resets keys that only matter with a key now at its default; such keys may govern others.
 void leave_governed(TwinDraft& draft) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -129,8 +128,8 @@ void give_up(TwinDraft& draft, const Field& field, const std::string& why) {
   if (reset(draft, field, why)) draft.given_up.push_back(text("{} ({})", field.key, why));
 }
 
-// Rules that refuse the twin name the key they are about, which then goes to its default: a rule
-// this file does not know of costs the twin that key, not the run.
+// Resets the key named by a rule that refuses the twin. A rule unknown to this file costs the twin
+// that key, not the run.
 void mend(TwinDraft& draft) {
   constexpr int kMostRounds = 8;
   for (int round = 0; round < kMostRounds; ++round) {

@@ -16,23 +16,23 @@ namespace {
 
 using base::text;
 
-// Sizes at which a step takes well under a second on two cores.
+// Sizes for a step well under a second on two cores.
 constexpr std::int64_t kHidden = 64;
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kHeadWidth = 16;
-constexpr std::int64_t kCompressed = 24;  // of latent attention
+constexpr std::int64_t kCompressed = 24;  // latent attention
 constexpr std::int64_t kDenseWidth = 128;
 constexpr std::int64_t kSharedWidth = 32;
 constexpr std::int64_t kSequence = 32;
 constexpr std::int64_t kVocabulary = 256;
-constexpr std::int64_t kLayers = 4;   // where one stage holds them all
+constexpr std::int64_t kLayers = 4;   // if one stage holds them all
 constexpr std::int64_t kStages = 16;  // pp * vpp
 constexpr std::int64_t kExperts = 512;
-constexpr std::int64_t kFew = 2;  // ranks of an axis, for many
+constexpr std::int64_t kFew = 2;  // ranks that stand for many on an axis
 
 constexpr const char* kSmaller = "small enough for any machine";
 
-// Many experts are narrower, so that their state stays small.
+// Narrower experts if there are many, so that their state stays small.
 std::int64_t expert_width(std::int64_t experts) {
   return experts <= 64 ? 32 : experts <= 256 ? 16 : 8;
 }
@@ -44,8 +44,8 @@ std::int64_t largest_proper_divisor(std::int64_t number) {
   return 1;
 }
 
-// The larger of both gives way, so that a pipeline of expert-parallel ranks stays one: pp down to
-// 2, ep to a divisor, which divides the experts too.
+// Shrinks the larger of pp and ep, so that a pipeline of expert-parallel ranks stays one: pp down
+// to 2, ep to a divisor, which also divides the experts.
 void fit(grid::Layout& twin) {
   while (grid::fewest_ranks(twin) > kMostTwinRanks) {
     const bool pipeline_gives =
@@ -64,7 +64,7 @@ std::int64_t context_ranks(const ModelConfig& model) {
   return std::min(model.context_parallel_size, is_hierarchical ? kFew * kFew : kFew);
 }
 
-// Two ranks of an axis stand for many; pp and ep have what is left of kMostTwinRanks.
+// Two ranks of an axis stand for many; pp and ep share the rest of kMostTwinRanks.
 grid::Layout twin_layout(const Config& config) {
   grid::Layout twin = derive::layout_of(config);
   twin.tp = std::min(twin.tp, kFew);
@@ -89,7 +89,7 @@ void set_world(const Config& model, TwinDraft& draft) {
   if (runtime.world_size) {
     draft.set("runtime.world_size", runtime.world_size, std::optional(world), why);
   }
-  // Two machines stand for many; a world that cannot be halved is one.
+  // Two machines stand for many; an odd world is one machine.
   const std::int64_t ranks = world % 2 == 0 ? world / 2 : world;
   const ModelConfig& twin = draft.config.model;
   const bool hybrid = dispatches_by(twin, FlexBackend::HybridEp);
@@ -103,14 +103,14 @@ void set_world(const Config& model, TwinDraft& draft) {
   }
 }
 
-// The layers before the first MoE layer.
+// Number of layers before the first MoE layer.
 std::int64_t leading_dense(const ModelConfig& model) {
   std::int64_t layer = 0;
   while (layer < model.num_layers && !model.is_moe_layer(layer)) ++layer;
   return layer;
 }
 
-// Dense layers first, at least one of a model that has any; then as the model goes on.
+// Dense layers first (at least one if the model has any), then the model's pattern.
 std::vector<std::int64_t> pattern(const ModelConfig& model, std::int64_t layers) {
   const std::int64_t dense = leading_dense(model);
   std::int64_t kept = dense == 0 ? 0 : std::max<std::int64_t>(1, layers * dense / model.num_layers);
@@ -149,7 +149,7 @@ void even_stages(TwinDraft& draft) {
             why);
 }
 
-// Chunks of a pipeline rank of the model; a layout says it by its stages.
+// Chunks per pipeline rank of the model; a layout gives them by its stages.
 std::int64_t chunks_of(const ModelConfig& model) {
   if (model.virtual_pipeline_model_parallel_size) return derive::virtual_stages(model);
   if (model.pipeline_model_parallel_layout.empty()) return 1;
@@ -166,7 +166,7 @@ std::optional<std::int64_t> batches_of(const Config& config) {
   return config.train.global_batch_size / together;
 }
 
-// Ranks that have key heads of their own in some layer, where there are enough of them.
+// Ranks with key heads of their own in some layer, if there are enough heads.
 std::int64_t ranks_with_heads(const ModelConfig& model) {
   std::int64_t ranks = 1;
   for (int layer = 0; layer < model.num_layers; ++layer) {

@@ -1,4 +1,4 @@
-// Published numbers beside priced ones.
+// Published against priced numbers.
 #include <algorithm>
 #include <cmath>
 #include <ranges>

@@ -13,7 +13,7 @@ namespace {
 
 using trace::Span;
 
-// One rank's whole nodes, as they began.
+// One rank's node spans by begin.
 std::vector<const Span*> nodes_by_begin(const trace::Timeline& timeline) {
   std::vector<const Span*> nodes;
   for (const Span& span : timeline.spans) {

@@ -17,7 +17,7 @@ bool is_smaller(const PricedLayout& a, const std::optional<PricedLayout>& b) {
   return !b || a.price.memory.total() < b->price.memory.total();
 }
 
-// Without words for the change yet; none: nothing fits.
+// Way without a description yet; nullopt: nothing fits.
 std::optional<FitWay> fitting_layout(const PlanAsk& ask) {
   const LayoutSpace space(ask);
   const std::optional<PricedLayout> smallest = smallest_layout(space);
@@ -27,7 +27,7 @@ std::optional<FitWay> fitting_layout(const PlanAsk& ask) {
                 .said = to_text(smallest->choice, space.writer())};
 }
 
-// Keys of the question that keep something from the host.
+// Lifts keys of the question that prevent offloading.
 std::optional<FitWay> with_offloading(const PlanAsk& ask) {
   PlanAsk freed = ask;
   std::vector<std::string> given;
@@ -43,7 +43,7 @@ std::optional<FitWay> with_offloading(const PlanAsk& ask) {
   return way;
 }
 
-// Fewer bits for what an update keeps and reads.
+// Narrower optimizer moments or gradients.
 struct FewerBits {
   const char* what;
   bool moments, gradients;
@@ -52,7 +52,7 @@ constexpr FewerBits kFewerBits[] = {{"moments in bf16", true, false},
                                     {"main gradients in bf16", false, true},
                                     {"moments and main gradients in bf16", true, true}};
 
-// None where keys of the question say otherwise, or where it is so already.
+// nullopt: keys of the question say otherwise, or it is the case already.
 std::optional<FitWay> with_bits(const PlanAsk& ask, const FewerBits& bits) {
   PlanAsk fewer = ask;
   config::OptimizerConfig& optimizer = fewer.start.optimizer;
@@ -81,7 +81,7 @@ std::optional<FitWay> with_bits(const PlanAsk& ask, const FewerBits& bits) {
   return way;
 }
 
-// Logits of some tokens at a time: no time, and the same bits. Of tensor-parallel ranks it is idle.
+// Chunked logits: no extra time and equal bits. Without effect under tensor parallelism.
 std::optional<FitWay> with_logits_in_chunks(const PlanAsk& ask) {
   constexpr std::int64_t kTokens = 1024;
   constexpr const char* kKey = "runtime.logits_chunk";
@@ -97,7 +97,7 @@ std::optional<FitWay> with_logits_in_chunks(const PlanAsk& ask) {
 }
 
 std::optional<FitWay> with_host_memory(const PlanAsk& ask) {
-  constexpr double kEndless = 1e6;  // GB
+  constexpr double kEndless = 1e6;  // unlimited, in GB
   PlanAsk more = ask;
   more.hardware.host_memory_gb = kEndless;
   if (more.hardware.host_memory_free <= 0) more.hardware.host_memory_free = 1;

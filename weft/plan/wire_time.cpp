@@ -18,8 +18,8 @@ double choose(double n, double k) {
   return ways;
 }
 
-// Domains that one token's experts lie in. Where a token picks groups of experts first, it visits
-// no more domains than those groups lie in.
+// Domains that one token's experts lie in. If a token first picks groups of experts, it visits at
+// most the domains of these groups.
 double domains_of_token(const ModelConfig& model, double ranks, double domains) {
   const double any = derive::copies_of_token(model,
                                              static_cast<std::int64_t>(ranks),
@@ -54,7 +54,7 @@ DispatchRows dispatch_rows(const ModelConfig& model, const RankGroup& group) {
   const double rank = derive::copies_of_token(model, whole, whole) / ranks;
   const double domains = group.domains();
   const double visited = domains_of_token(model, ranks, domains) / domains;
-  // A rank fans out in its domain what its fellows elsewhere have sent it.
+  // A rank forwards inside its domain the rows that its counterparts in other domains sent.
   return {.inside = domains * (inside - 1) * rank, .between = (domains - 1) * visited};
 }
 
@@ -68,7 +68,7 @@ double dispatch_seconds(const ModelConfig& model, const Workload& work, const Ha
   const double network = rows.between * row / (hardware.nic_gbps * 1e9 * hardware.nic_share);
   double latency = hardware.nvlink_latency_us * kMicroseconds;
   if (rows.between > 0) latency += hardware.nic_latency_us * kMicroseconds;
-  // One kernel sends through both kinds of links at once; a plain all-to-all fills one at a time.
+  // One kernel uses both kinds of links at once; a plain all-to-all uses one at a time.
   if (work.is_flex) {
     return std::max(rows.inside * row / (nvlink * hardware.nvlink_share), network) + latency;
   }
@@ -83,7 +83,7 @@ double gather_seconds(double bytes, const RankGroup& group, const Hardware& hard
     seconds += bytes * (near - 1) / near / (hardware.nvlink_gbps * 1e9 * hardware.exchange_share) +
                hardware.nvlink_latency_us * kMicroseconds;
   }
-  // Each of a domain's ranks brings its part through a network port of its own.
+  // Each rank of a domain sends its part through its own network port.
   if (domains > 1) {
     seconds +=
         bytes / near * (domains - 1) / domains / (hardware.nic_gbps * 1e9 * hardware.nic_share) +

@@ -10,7 +10,7 @@ using config::ModelConfig;
 
 namespace {
 
-// Judged or not: params_dtype follows bf16 and fp16.
+// Works for judged and unjudged configs: params_dtype follows bf16 and fp16.
 Number wide_number(const ModelConfig& model) {
   const bool is_fp32 = model.params_dtype == config::Precision::Fp32 && !model.bf16 && !model.fp16;
   return is_fp32 && !model.fp8 && !model.fp4 ? Number::Fp32 : Number::Bf16;

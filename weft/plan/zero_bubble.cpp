@@ -17,14 +17,14 @@ using exec::sim::CostTable;
 using schedule::Direction;
 using schedule::Node;
 
-// A node of any layer, rank and micro-batch.
+// Node without layer, rank and micro-batch.
 Node anywhere(Node node) {
   node.layer = node.micro_batch = schedule::kNone;
   return node;
 }
 
-// What the nodes of layers cost, whichever layer and rank they are of; and a piece that was
-// measured in parts what these cost together.
+// Mean costs of layer nodes over layers and ranks; a piece measured in parts has the sum of its
+// parts.
 std::map<Node, double> mean_costs(const CostTable& measured) {
   struct Sum {
     double seconds = 0;
@@ -63,8 +63,8 @@ class EqualStages {
     return exec::sim::simulate(simulated_step(plans_, cost)).step_seconds();
   }
   double micro_batches() const { return plans_.front().shape.micro_batches; }
-  // A stage's work in this direction, of all micro-batches; weight gradients that wait for nothing
-  // are work of their input gradients' turn.
+  // Work of a stage in this direction over all micro-batches. Weight gradients that wait for
+  // nothing count with their input gradients.
   double work(Direction direction) const {
     double seconds = 0;
     for (const schedule::Entry& entry : plans_.front().training.entries) {
