@@ -13,7 +13,7 @@ struct Heads {
   Tensor q_TQ, k_TK, v_TK;
 };
 
-// Query, key and value columns of a (T, C) tensor; of a (T, P) one, without values.
+// Query, key and value columns of a (T, C) tensor; values are undefined for (T, P).
 Heads split(const config::ModelConfig& config, const Tensor& columns) {
   const std::int64_t q = config.local_query_width(), k = config.local_key_width();
   Heads heads{.q_TQ = columns.columns(0, q), .k_TK = columns.columns(q, k), .v_TK = {}};
@@ -21,7 +21,7 @@ Heads split(const config::ModelConfig& config, const Tensor& columns) {
   return heads;
 }
 
-// The queries and keys that meet in attention, with the values.
+// Queries, keys and values as attention reads them.
 Heads attended(const config::ModelConfig& config, const AttentionState& state) {
   Heads heads = split(config, state.qkv_TC);
   if (state.rotated_TP.defined()) {
@@ -41,12 +41,12 @@ kernels::AttentionShape shape_of(const Context& context) {
           .scale = score_scale(config)};
 }
 
-// Whether the norm of queries and keys and their rotation are one operation.
+// True if query/key norm and rotation are fused.
 bool norm_turns(const config::ModelConfig& config) {
   return config.apply_rope_fusion && config.qk_layernorm == config::QkNorm::Head;
 }
 
-// Of the sums of a norm over several ranks, those of queries and those of keys; undefined without.
+// Sums of the query norm and the key norm over several ranks; undefined: no such norm.
 struct NormSums {
   Tensor q_T, k_T;
 };
@@ -56,14 +56,14 @@ NormSums split_sums(const Tensor& sums_2T) {
   return {.q_T = sums_2T.range(0, {tokens}), .k_T = sums_2T.range(tokens, {tokens})};
 }
 
-// What a norm over `columns` of each rank is over. Keys that several ranks have count as often in
-// its sums as in its width.
+// Extent of a norm over `columns` of each rank. Keys that several ranks hold count once per rank,
+// in sums and width alike.
 kernels::SharedNorm norm_of_ranks(const config::ModelConfig& config, const Tensor& columns) {
   return {.width = columns.dim(1) * config.tensor_model_parallel_size,
           .epsilon = static_cast<float>(config.layernorm_epsilon)};
 }
 
-// Queries, or keys: normed, and turned where one operation does both.
+// Norms queries or keys, and rotates them if fused.
 void norm_heads(const Context& context,
                 const Tensor& to,
                 const Tensor& rstd,
@@ -110,7 +110,7 @@ void norm_queries_and_keys(const Context& context,
   state.sums_2T.reset();
 }
 
-// What this rank has of the sums of its group's norm: of a b w, w undefined as 1.
+// Writes this rank's part of the norm's sums: of a b w; w undefined: 1.
 void sum_heads(const Context& context,
                AttentionState& state,
                const Heads& a,
@@ -122,7 +122,7 @@ void sum_heads(const Context& context,
   kernels::row_dots(context.stream, sums.k_T, a.k_TK, b.k_TK, w.k_norm);
 }
 
-// Queries and keys lie side by side, so one rotation turns both.
+// Queries and keys are adjacent columns, so one rotation turns both.
 void turn_queries_and_keys(const Context& context, AttentionState& state) {
   const config::ModelConfig& config = context.config;
   if (norm_turns(config)) return;
@@ -149,7 +149,7 @@ void turn_gradients_back(const Context& context, AttentionState& state) {
                         query_rotary(config));
 }
 
-// From the gradient of queries, or keys, as norm_heads left them.
+// Gradient of queries or keys before norm_heads.
 void norm_heads_dgrad(const Context& context,
                       const Tensor& dx,
                       const Tensor& dy,
@@ -203,7 +203,7 @@ void norm_heads_wgrad(const Context& context,
   });
 }
 
-// From the gradients of queries, keys and values, turned, to those of the product.
+// From gradients of rotated queries, keys and values to the gradient of QKV's output.
 void heads_dgrad(const Context& context, AttentionState& state, const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
   if (!derive::norms_across_ranks(config)) turn_gradients_back(context, state);
@@ -331,7 +331,7 @@ void attention_core_dgrad(const Context& context, AttentionState& state) {
                            heads.k_TK,
                            heads.v_TK,
                            shape_of(context));
-  // What was normed is read again by the norm's gradients.
+  // The norm's gradients read the norm's input again, so it is kept.
   (state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC).reset();
   for (Tensor* done : {&state.do_TQ, &state.o_TQ, &state.lse_HT}) done->reset();
 }
@@ -393,7 +393,7 @@ kernels::AttentionShape attention_shape(const Context& context, const AttentionS
 
 Attended take_attended(const Context& context, AttentionState& state) {
   Heads heads = attended(context.config, state);
-  // What was normed is read again by the norm's gradients.
+  // The norm's gradients read the norm's input again, so it is kept.
   (state.rotated_TP.defined() ? state.rotated_TP : state.qkv_TC).reset();
   return {.q_TQ = std::move(heads.q_TQ),
           .k_TK = std::move(heads.k_TK),

@@ -1,4 +1,4 @@
-// What context-parallel ranks exchange around attention; nothing is computed here.
+// Exchanges of context-parallel ranks around attention, without computation.
 #include "weft/base/casts.h"
 #include "weft/model/context_parallel.h"
 #include "weft/model/ring_pass.h"
@@ -8,13 +8,13 @@ namespace {
 
 using base::at;
 
-// The member so many places further on in a ring.
+// Member `further` places ahead in a ring.
 int member_at(const comm::Communicator& ring, int further) {
   const int size = ring.size();
   return ((ring.rank() + further) % size + size) % size;
 }
 
-// Each member gets its block of the rows.
+// Sends each member its block of rows.
 void exchange_blocks(const Context& context,
                      Tensor& received,
                      Tensor& sent,

@@ -19,7 +19,7 @@ std::int64_t key_columns(const AttentionShape& shape) { return shape.groups * sh
 std::int64_t value_columns(const AttentionShape& shape) { return shape.groups * value_head(shape); }
 std::int64_t output_columns(const AttentionShape& shape) { return shape.heads * value_head(shape); }
 
-// From `arrange` on: the tokens of all ranks that exchange heads, and a share of the heads.
+// Shape from `arrange` on: tokens of all ranks that exchange heads, and a share of the heads.
 AttentionShape core_shape(const ContextSharing& sharing) {
   AttentionShape shape = sharing.shape;
   const std::int64_t ranks = sharing.by.head_ranks;
@@ -37,8 +37,8 @@ KeysAndValues split(const Tensor& kv_TX, const AttentionShape& shape) {
           kv_TX.columns(key_columns(shape), value_columns(shape))};
 }
 
-// The rows of `ranks` ranks, one rank after the other, as rows of sequences: of each sequence a
-// rank has two chunks.
+// Blocks that turn rows of `ranks` ranks, rank by rank, into sequence order; a rank has two chunks
+// of each sequence.
 std::vector<kernels::RowBlock> into_sequences(std::int64_t ranks,
                                               std::int64_t tokens,
                                               std::int64_t rows_of_sequence) {
@@ -62,9 +62,8 @@ std::vector<kernels::RowBlock> out_of_sequences(std::int64_t ranks,
   return blocks;
 }
 
-// What travels between ranks that exchange heads has a block of rows a rank, and in it the columns
-// of that rank's heads: of each of these matrices, one beside the other. So much of the columns of
-// `of` is one rank's.
+// Exchanged heads travel as one block of rows per rank, with the columns of that rank's heads of
+// each matrix side by side. Returns one rank's columns of `of`.
 Tensor heads_of(const Tensor& of, std::int64_t ranks, std::int64_t rank) {
   const std::int64_t width = of.dim(1) / ranks;
   return of.columns(rank * width, width);
@@ -105,7 +104,7 @@ void from_ranks(const Context& context,
   }
 }
 
-// Rows of all ranks that exchange heads, between their order and that of the sequences.
+// Reorders rows of all ranks that exchange heads, between rank order and sequence order.
 void order_rows(const Context& context,
                 const ContextSharing& sharing,
                 const Tensor& to,
@@ -128,7 +127,7 @@ void order_rows_back(const Context& context,
                      out_of_sequences(ranks, from.dim(0) / ranks, sharing.shape.sequence));
 }
 
-// Which of the rank's queries see which keys of another: `further` on in the ring.
+// Shape of the visible queries and keys of another rank in the ring.
 AttentionShape part_shape(const ContextSharing& sharing, std::int64_t rank, std::int64_t key_rank) {
   AttentionShape shape = core_shape(sharing);
   const std::int64_t rows = shape.sequence, chunk = rows / 2;
@@ -139,7 +138,7 @@ AttentionShape part_shape(const ContextSharing& sharing, std::int64_t rank, std:
   return shape;
 }
 
-// Of a ring: whose keys a rank has at a step, and who has its keys then.
+// Ring: rank whose keys are here at a step, and rank that has this rank's keys.
 std::int64_t source_of(const ContextSharing& sharing, std::int64_t step) {
   const std::int64_t ranks = sharing.by.key_ranks;
   return (sharing.key_rank - step + ranks) % ranks;
@@ -150,7 +149,7 @@ std::int64_t reader_of(const ContextSharing& sharing, std::int64_t step) {
 
 bool is_ring(const ContextSharing& sharing) { return sharing.by.keys == KeyExchange::Ring; }
 
-// Where keys are gathered: the queries of one of the rank's chunks and all keys up to theirs.
+// Gathered keys: the queries of one of the rank's chunks, and all keys up to theirs.
 AttentionShape prefix_shape(const ContextSharing& sharing, std::int64_t half) {
   AttentionShape shape = sharing.shape;
   const std::int64_t ranks = sharing.by.key_ranks, rows = shape.sequence, chunk = rows / 2;
@@ -160,7 +159,7 @@ AttentionShape prefix_shape(const ContextSharing& sharing, std::int64_t half) {
   return shape;
 }
 
-// The gathered keys and values as rows of sequences.
+// Gathered keys and values in sequence order.
 Tensor ordered_keys(const Context& context, const ContextSharing& sharing, ContextState& state) {
   const Tensor& gathered = state.kv_steps[0];
   const std::int64_t ranks = sharing.by.key_ranks;
@@ -219,7 +218,7 @@ void gathered_forward(const Context& context, const ContextSharing& sharing, Con
   }
 }
 
-// The gradients of all ranks' keys, for the ranks to sum.
+// Gradients of all ranks' keys, for the reduction over ranks.
 void gathered_dgrad(const Context& context, const ContextSharing& sharing, ContextState& state) {
   const Tensor kv = ordered_keys(context, sharing, state);
   drop_context_keys(state, 0);
@@ -240,7 +239,7 @@ void gathered_dgrad(const Context& context, const ContextSharing& sharing, Conte
                      out_of_sequences(ranks, sums.dim(0) / ranks, sharing.shape.sequence));
 }
 
-// Of the rank's own keys; with others to come, in fp32.
+// Attention over the rank's own keys; in fp32 if other steps follow.
 void own_forward(const Context& context, const ContextSharing& sharing, ContextState& state) {
   const AttentionShape shape = core_shape(sharing);
   const std::int64_t tokens = state.q_TQ.dim(0);
@@ -268,7 +267,7 @@ void step_forward(const Context& context,
   kernels::attention_merge(context.stream, state.sum_TO, state.lse_HT, part_TO, part_lse_HT, shape);
 }
 
-// After the last step of a ring.
+// Called after the last step of a ring.
 void round_output(const Context& context, ContextState& state) {
   if (context.dtype() == DType::F32) {
     state.o_TO = std::move(state.sum_TO);
@@ -279,7 +278,7 @@ void round_output(const Context& context, ContextState& state) {
   state.sum_TO.reset();
 }
 
-// Gradients of the rank's keys that came from the rank that read them at a step, if one did.
+// Adds gradients of the rank's keys that the reader at `step` sent back, if that step exists.
 void add_others(const Context& context,
                 const ContextSharing& sharing,
                 ContextState& state,
@@ -315,7 +314,7 @@ void step_dgrad(const Context& context,
     state.dkv_steps[at(step)] = std::move(dkv_part);
     drop_context_keys(state, step);
   }
-  // Under the step before this one came what was computed two steps ago.
+  // During the previous step, gradients computed two steps ago arrived.
   add_others(context, sharing, state, step + 2);
 }
 
@@ -325,7 +324,7 @@ void own_dgrad(const Context& context, const ContextSharing& sharing, ContextSta
   dgrad(context, state, state.dq_TQ, state.dkv_TX, state.kv_TX, core_shape(sharing));
 }
 
-// What the first step sent is the last to come.
+// Gradients sent by the first step arrive last.
 void finish_gradients(const Context& context, const ContextSharing& sharing, ContextState& state) {
   if (is_ring(sharing)) add_others(context, sharing, state, 1);
 }

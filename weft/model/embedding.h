@@ -1,12 +1,12 @@
-// Token embedding. Tensor-parallel ranks have the rows of some ids each (model/vocabulary.h): each
-// looks up all tokens, and what they find is summed.
+// Token embedding. Each tensor-parallel rank has the rows of some ids (model/vocabulary.h): every
+// rank looks up all tokens, and the results are summed.
 #pragma once
 
 #include "weft/model/context.h"
 
 namespace weft::model {
 
-// Zeros where another rank has the row.
+// Zero rows for ids of another rank.
 Tensor embedding_forward(const Context&, const Tensor& table_VD, const Tensor& ids_T);
 void embedding_wgrad(const Context&,
                      const Tensor& dtable_VD,

@@ -7,13 +7,13 @@
 namespace weft::model {
 namespace {
 
-// Rows as wide as the largest part of the vocabulary, so that every rank has as many bytes.
+// Rows as wide as the largest part of the vocabulary, so that every rank takes equal bytes.
 Shape padded(const Context& context, const Shape& shape_TV) {
   const config::ModelConfig& config = context.config;
   return {shape_TV[0], config.padded_vocab_size() / config.tensor_model_parallel_size};
 }
 
-// That of the logits where the dtype is theirs, or where there shall be no copy beside them.
+// Memory of the logits if the dtypes match, or if no copy may exist beside them.
 Tensor memory_of_gradients(const Context& context, const Tensor& logits_TV) {
   if (context.dtype() == DType::F32) return logits_TV;
   if (context.config.cross_entropy_loss_fusion) return logits_TV.front_halves();
@@ -24,7 +24,7 @@ float scale_of_gradients(const Context& context, std::int64_t labelled) {
   return context.loss_scale / static_cast<float>(labelled);
 }
 
-// Logits, loss and gradient of the tokens [begin, begin + count).
+// Logits, loss and gradient of tokens [begin, begin + count).
 void head_chunk_forward(const Context& context,
                         HeadState& state,
                         const HeadWeights& weights,

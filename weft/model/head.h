@@ -1,8 +1,8 @@
-// Final norm, LM head and loss: the mean cross entropy over a micro-batch's labelled tokens.
+// Final norm, LM head and loss: mean cross entropy over a micro-batch's labelled tokens.
 //
-// Tensor-parallel ranks share the vocabulary (model/vocabulary.h): a rank norms its own tokens,
-// gathers those of all, and has of each the logits of its ids. What they exchange then is two
-// numbers a token (sums_T2), from which each knows the loss of all.
+// Tensor-parallel ranks share the vocabulary (model/vocabulary.h). A rank norms its own tokens,
+// gathers all tokens, and computes the logits of its ids. Ranks then exchange two numbers per token
+// (sums_T2), from which each computes every token's loss.
 #pragma once
 
 #include "weft/model/norm.h"
@@ -14,23 +14,23 @@ struct HeadWeights {
 };
 
 struct HeadState {
-  NormState norm;                    // of the rank's tokens; y and dy of all where they are
-                                     // gathered, and dy until it is scattered
+  // of the rank's tokens; y and dy of all tokens while gathered (dy until it is scattered)
+  NormState norm;
   Tensor logits_TV, sums_T2, lse_T;  // fp32
-  Tensor dlogits_TV;  // over the logits in fp32, and with model.cross_entropy_loss_fusion
-  Tensor loss_T;      // between logits and loss, where logits come in chunks; fp32
+  Tensor dlogits_TV;  // in the logits' memory if fp32 or model.cross_entropy_loss_fusion
+  Tensor loss_T;      // fp32; between logits and loss if logits are chunked
 };
 
 void head_norm_forward(const Context&, HeadState&, const HeadWeights&, const Tensor& x_TD);
-// `labelled`: tokens of the micro-batch that have a label; at least 1. With context.logits_chunk
-// the loss and its gradient follow each chunk of the logits at once, and only the gradient is kept:
-// the same numbers in half of the memory.
+// `labelled`: labelled tokens of the micro-batch, at least 1. With context.logits_chunk, the loss
+// and its gradient follow each chunk of logits, and only the gradient is kept: equal numbers in
+// half the memory.
 void head_logits_forward(const Context&,
                          HeadState&,
                          const HeadWeights&,
                          const Tensor& labels_T,
                          std::int64_t labelled);
-// The sum of the labelled tokens' losses goes to loss_sum_1 (fp64).
+// Writes the sum of the labelled tokens' losses to loss_sum_1 (fp64).
 void head_loss_forward(const Context&,
                        HeadState&,
                        const Tensor& labels_T,

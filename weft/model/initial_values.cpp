@@ -15,20 +15,19 @@ namespace {
 using tensor::DType;
 using tensor::Range;
 
-// A piece is drawn by one thread; a batch is what is drawn before it goes up, and two of them are
-// on the host at a time.
+// One thread draws a piece. A batch is uploaded at once; two batches are in host memory.
 constexpr std::int64_t kPieceElements = 1 << 16, kBatchBytes = 32 << 20;
 
-// Some of a parameter, and where its values are in the memory of its batch.
+// Part of a parameter, and the place of its values in the batch.
 struct Piece {
   const Parameter* parameter = nullptr;
   Range elements;       // of this rank's part
-  std::int64_t at = 0;  // in bytes
+  std::int64_t at = 0;  // byte offset
 };
 
 struct Batch {
   std::vector<Piece> drawn;
-  std::vector<Piece> copied;  // the same, neighbours joined
+  std::vector<Piece> copied;  // `drawn` with adjacent pieces joined
   std::int64_t bytes = 0;
 };
 
@@ -42,8 +41,8 @@ void add(Batch& batch, const Piece& piece) {
   batch.drawn.push_back(piece);
 }
 
-// The parameters in pieces, batch after batch. Those of a parameter that share a batch lie side by
-// side: all but its last one are of the same size, which is a multiple of the alignment.
+// Cuts parameters into pieces, batch after batch. Pieces of a parameter within a batch are
+// adjacent: all but the last have one size, a multiple of the alignment.
 std::vector<Batch> cut(std::span<const Parameter> parameters) {
   constexpr std::int64_t kAlignment = 64;
   std::vector<Batch> batches(1);
@@ -64,7 +63,7 @@ std::vector<Batch> cut(std::span<const Parameter> parameters) {
   return batches;
 }
 
-// Elements of the global tensor from `first` on.
+// Draws elements of the global tensor from `first` on.
 template <typename T>
 void draw(const ParameterSpec& spec, std::uint64_t seed, std::int64_t first, std::span<T> out) {
   if (!spec.is_matrix()) {
@@ -114,7 +113,7 @@ void upload(tensor::Stream& stream, const Piece& piece, std::byte* memory) {
 
 bool is_float(const Piece& piece) { return piece.parameter->weight.dtype() == DType::F32; }
 
-// Memory that the device copies from while the host goes on.
+// Host memory that the device copies from while the host goes on.
 class Staged {
  public:
   Staged(tensor::Stream& stream, std::int64_t bytes)
@@ -126,7 +125,7 @@ class Staged {
     try {
       await_copies();
     } catch (...) {
-      // The stream keeps its error, and its work is over.
+      // The stream keeps its error; its work is complete.
     }
     stream_.device().give_back(tensor::Memory::HostVisible, memory_, bytes_);
   }

@@ -1,5 +1,4 @@
-// What weights start as: drawn on the host, by several threads, while what is drawn already goes up
-// to the device.
+// Initial weights: drawn on the host by several threads, while earlier batches are uploaded.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace weft::model {
 
-// Initial values of all these, a function of (seed, parameter, global element), by at most
-// `threads` threads. They are there when it returns.
+// Writes initial values, a function of (seed, parameter, global element), with at most `threads`
+// threads. Blocks until they are on the device.
 void put_initial_values(tensor::Stream& stream,
                         std::span<const Parameter> parameters,
                         std::uint64_t seed,

@@ -9,9 +9,9 @@ namespace weft::model {
 namespace {
 
 struct DownColumns {
-  Tensor query;        // compressed, or whole
+  Tensor query;        // compressed or whole
   Tensor latent_TR;    // compressed keys and values
-  Tensor position_TP;  // of the keys, one for all heads
+  Tensor position_TP;  // position part of the keys, shared by all heads
 };
 
 DownColumns split_down(const config::ModelConfig& config, const Tensor& down_TC) {
@@ -39,7 +39,7 @@ kernels::LatentHeads heads_of(const config::ModelConfig& config) {
           .value = config.v_head_dim};
 }
 
-// The rotation of the keys' position part: all of its channels turn.
+// Rotation of the keys' position part: all its channels turn.
 kernels::Rotary position_rotary(const config::ModelConfig& config) {
   return {.pairs = query_rotary(config).pairs};
 }
@@ -54,7 +54,7 @@ void compressed_norm_forward(const Context& context,
   kernels::rms_norm_forward(context.stream, state.y_TD, state.rstd_T1, x, w, epsilon);
 }
 
-// From the gradient of what an expansion made to that of the compressed columns it came from.
+// From the gradient of an expansion's output to that of its compressed input.
 void expansion_dgrad(const Context& context,
                      NormState& state,
                      const Tensor& dx,
@@ -117,8 +117,8 @@ void expand_keys_and_values(const Context& context,
                                heads_of(config));
 }
 
-// From the gradients of keys and values as attention saw them to those of what they were made of:
-// state.dkv_TU and the position part of `ddown`.
+// From gradients of attention's keys and values to those of their inputs: state.dkv_TU and the
+// position part of `ddown`.
 void keys_and_values_dgrad(const Context& context,
                            LatentAttentionState& state,
                            const DownColumns& ddown) {
@@ -137,7 +137,7 @@ void keys_and_values_dgrad(const Context& context,
 
 }  // namespace
 
-// What is turned in place is turned here, so that an expansion can be made again.
+// In-place rotation happens here, so that an expansion can be recomputed.
 void attention_qkv_forward(const Context& context,
                            LatentAttentionState& state,
                            const LatentAttentionWeights& weights) {
@@ -167,13 +167,12 @@ void attention_expand_forward(const Context& context,
   if (weights.q_up_QL.defined()) {
     expand_queries(context, state, weights, down.query);
   } else {
-    state.q_TQ = down.query;  // as qkv left them, also where they were given away since
+    state.q_TQ = down.query;  // as qkv left them, even if given away since
   }
   expand_keys_and_values(context, state, weights, down);
 }
 
-// From the gradients of queries, keys and values as attention saw them to those of what was
-// compressed.
+// From gradients of attention's queries, keys and values to those of the compressed columns.
 void attention_expand_dgrad(const Context& context,
                             LatentAttentionState& state,
                             const LatentAttentionWeights& weights) {
@@ -356,7 +355,7 @@ void drop_attention_expand(LatentAttentionState& state) {
   for (Tensor* done : made_by_expand(state)) done->reset();
 }
 
-// Queries that are not compressed are columns of what was projected down.
+// Uncompressed queries are columns of the projection down.
 std::vector<Tensor*> made_by_expand(LatentAttentionState& state) {
   std::vector<Tensor*> made{&state.q_norm.y_TD,
                             &state.q_norm.rstd_T1,

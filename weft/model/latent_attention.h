@@ -1,13 +1,13 @@
-// Multi-head latent attention, in the parts of attention: `qkv` (one projection down to compressed
-// queries, compressed keys and values and the position part of the keys), `expand` (norms of what
-// is compressed, projections up, rotation), `core` (causal attention) and `proj` (projection).
-// Queries need not be compressed: then the projection down makes them whole. The functions are
-// named as attention's are, and do the same for other states and weights.
+// Multi-head latent attention, in parts like attention's: `qkv` (one projection down to compressed
+// queries, compressed keys and values, and the position part of the keys), `expand` (norms of the
+// compressed columns, projections up, rotation), `core` (causal attention) and `proj` (projection).
+// Without query compression, the projection down makes whole queries. Functions are named as
+// attention's are, for other states and weights.
 //
 // Suffixes: T tokens, D hidden, L compressed queries, R compressed keys and values, P position
 // channels, Q queries of all heads, C = (L or Q) + R + P columns of the projection down, U expanded
-// keys and values, K keys of all heads, V values of all heads; heads are those of the rank. What is
-// compressed, and the position part, are the same on all tensor-parallel ranks.
+// keys and values, K keys of all heads, V values of all heads. Heads are the rank's. Compressed
+// columns and the position part are equal on all tensor-parallel ranks.
 #pragma once
 
 #include "weft/model/context_parallel.h"
@@ -17,18 +17,19 @@ namespace weft::model {
 
 struct LatentAttentionWeights {
   Tensor norm_D, down_CD;
-  Tensor q_norm_L, q_up_QL;  // undefined where queries are not compressed
+  Tensor q_norm_L, q_up_QL;  // undefined if queries are not compressed
   Tensor kv_norm_R, kv_up_UR, proj_DV;
 };
 
-// What it keeps between forward, input gradient and weight gradient of one micro-batch. Each
-// gradient drops what it is the last to read; after the last weight gradient, nothing is left.
+// State between forward, input gradient and weight gradient of one micro-batch. A gradient drops
+// tensors that it reads last; after the last weight gradient, the state is empty.
 struct LatentAttentionState {
   NormState norm;
   ProductEnds ends;
-  Tensor down_TC;             // position part of the keys rotated in place; so are whole queries
-  NormState q_norm, kv_norm;  // of the compressed columns; q_norm undefined without
-  Tensor q_TQ;                // rotated; columns of down_TC where queries are not compressed
+  Tensor down_TC;  // position part of the keys, and whole queries, rotated in place
+  // of the compressed columns; q_norm: undefined if queries are not compressed
+  NormState q_norm, kv_norm;
+  Tensor q_TQ;  // rotated; columns of down_TC if queries are not compressed
   Tensor k_TK, v_TV;
   Tensor o_TV, lse_HT;
   // For the projection's weight gradient, which may run before or after core's input gradient.
@@ -57,17 +58,17 @@ void attention_qkv_wgrad(const Context&,
                          LatentAttentionState&,
                          const LatentAttentionWeights& gradients);
 
-// For context-parallel ranks, as attention's.
+// Interface to context_parallel.h, as attention's.
 kernels::AttentionShape attention_shape(const Context&, const LatentAttentionState&);
 Attended take_attended(const Context&, LatentAttentionState&);
 void put_output(LatentAttentionState&, Tensor o_TV);
 Tensor take_output_gradient(LatentAttentionState&);
 Attended attended_gradients(const Context&, LatentAttentionState&, std::int64_t tokens);
 
-// What the part's forward makes again.
+// Drops what the recomputed part makes again.
 void drop_attention_qkv(LatentAttentionState&);
 void drop_attention_expand(LatentAttentionState&);
-// The same as tensors, some of them undefined.
+// Tensors of the part, some undefined.
 std::vector<Tensor*> made_by_expand(LatentAttentionState&);
 std::vector<Tensor*> made_by_core(LatentAttentionState&);
 

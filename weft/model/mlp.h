@@ -1,6 +1,6 @@
-// A dense layer's feed-forward between its norm and its residual (product_ends.h), in three parts
-// that can be nodes of their own: `fc1`, `act` (SwiGLU) and `fc2`. Suffixes: T tokens, D hidden, F
-// width (of the rank).
+// Dense feed-forward between its norm and its residual (product_ends.h), in three parts that can be
+// separate nodes: `fc1`, `act` (SwiGLU) and `fc2`. Suffixes: T tokens, D hidden, F width (of the
+// rank).
 #pragma once
 
 #include "weft/model/product_ends.h"
@@ -11,7 +11,7 @@ struct MlpWeights {
   Tensor norm_D, fc1_FD, fc2_DF;  // fc1 has 2F rows: gate, then up
 };
 
-// Each gradient drops what it is the last to read; after the last weight gradient, nothing is left.
+// A gradient drops tensors that it reads last; after the last weight gradient, the state is empty.
 struct MlpState {
   NormState norm;
   ProductEnds ends;
@@ -31,7 +31,7 @@ void mlp_fc1_dgrad(const Context&, MlpState&, const MlpWeights&);
 void mlp_fc2_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
 void mlp_fc1_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
 
-// What the part's forward makes again.
+// Drops what the recomputed part makes again.
 void drop_mlp_fc1(MlpState&);
 void drop_mlp_act(MlpState&);
 

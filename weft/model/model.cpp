@@ -6,7 +6,7 @@
 namespace weft::model {
 namespace {
 
-// Collects either the weights or the gradients by name.
+// Collects weights or gradients by name.
 template <typename Pick>
 LayerWeights collect_layer(const config::ModelConfig& config, int index, const Pick& pick) {
   const auto of_layer = [&](std::string_view name) {
@@ -78,7 +78,8 @@ Weights gradients_of(const Parameters& parameters, const config::ModelConfig& co
   Weights all = collect(config, parameters.holding(), [&](std::string_view name) {
     return parameters.find(name).gradient;
   });
-  // On one rank the two sides of tied embeddings add up apart; a copied table's gradient is apart.
+  // On one rank, the two parts of a tied table's gradient are summed separately; so is the gradient
+  // of a copied table.
   if (parameters.tied_head_gradient().defined()) {
     all.head.head_VD = parameters.tied_head_gradient();
   }

@@ -1,5 +1,5 @@
-// WHAT IS COMPUTED? The weights by layer, and the state a micro-batch keeps. There is no function
-// that runs a layer: pieces are called one by one, in the order a graph gives.
+// WHAT IS COMPUTED? The weights by layer, and the state of a micro-batch. No function runs a layer:
+// the graph's order calls the pieces one by one.
 #pragma once
 
 #include <variant>
@@ -15,17 +15,17 @@
 
 namespace weft::model {
 
-// One layer's weights, or one layer's gradients: the same shape of thing.
+// Weights of one layer, or their gradients: both have this form.
 struct LayerWeights {
   AttentionWeights attention;
-  LatentAttentionWeights latent_attention;  // in its place, with multi_latent_attention
+  LatentAttentionWeights latent_attention;  // replaces `attention` with multi_latent_attention
   RouteWeights route;                       // MoE layers
-  SharedExpertsWeights shared;              // MoE layers that have them
+  SharedExpertsWeights shared;              // MoE layers with shared experts
   ExpertsWeights experts;                   // MoE layers
   MlpWeights mlp;                           // dense layers
 };
 
-// Of what a rank holds; the rest is undefined. Layers are those of the whole model.
+// Weights that a rank holds; the rest is undefined. Layers are indexed as in the whole model.
 struct Weights {
   Tensor embedding_VD;
   std::vector<LayerWeights> layers;
@@ -35,13 +35,13 @@ struct Weights {
 Weights weights_of(const Parameters& parameters, const config::ModelConfig& config);
 Weights gradients_of(const Parameters& parameters, const config::ModelConfig& config);
 
-// What travels together through one MoE layer: a micro-batch's tokens, or a slice of them.
+// State of the tokens that travel together through a MoE layer: a micro-batch, or a slice of it.
 struct SliceState {
   DispatchState dispatch;
   ExpertsState experts;
 };
 
-// What one layer keeps of one micro-batch, from its forward to its last weight gradient.
+// State of one layer and micro-batch, from its forward to its last weight gradient.
 struct LayerState {
   Tensor x_TD;   // the layer's input
   Tensor h_TD;   // after attention
@@ -49,30 +49,30 @@ struct LayerState {
   Tensor dh_TD;
   AttentionState attention;
   LatentAttentionState latent_attention;
-  ContextState context;  // of attention that context-parallel ranks share
+  ContextState context;  // attention shared by context-parallel ranks
   MlpState mlp;
   RouteState route;
   SharedExpertsState shared;
-  Tensor counts_SN;  // int64: what this rank tells the others of its slices
-  Tensor shown_GN;   // the same of every rank, host-visible, where the host is to learn it
+  Tensor counts_SN;  // int64: this rank's counts of its slices
+  Tensor shown_GN;   // counts of all ranks, host-visible, if the host needs them
   std::vector<SliceState> slices;
 };
 
-// What a chunk of layers (one pipeline stage) has ready for others.
+// Outputs of a chunk of layers (one pipeline stage).
 struct ChunkState {
-  Tensor y_TD;   // its output: the head's input, or on its way to the next stage
-  Tensor dx_TD;  // the gradient of its input: the embedding's, or for the stage before
+  Tensor y_TD;   // output: input of the head or of the next stage
+  Tensor dx_TD;  // gradient of the input: for the embedding or the previous stage
 };
 
-// One micro-batch on its way through the model, as far as this rank has to do with it.
+// State of one micro-batch, as far as this rank computes it.
 struct MicroBatchState {
   std::int64_t tokens = 0;
-  Tensor ids_T;                    // int32, where the embedding is
-  Tensor learning_ids_T;           // ids, -1 where the embedding learns nothing (padding)
-  Tensor labels_T;                 // int32, where the head is; -1: none
-  std::int64_t labelled = 0;       // tokens with a label, where the head is
-  std::vector<LayerState> layers;  // of the whole model; empty where they are not this rank's
-  std::vector<ChunkState> chunks;  // of this rank
+  Tensor ids_T;                    // int32; on the embedding's rank
+  Tensor learning_ids_T;           // ids; -1: padding, the embedding learns nothing
+  Tensor labels_T;                 // int32; on the head's rank; -1: none
+  std::int64_t labelled = 0;       // tokens with a label; on the head's rank
+  std::vector<LayerState> layers;  // by layer of the whole model; empty for layers of other ranks
+  std::vector<ChunkState> chunks;  // chunks of this rank
   HeadState head;
 };
 

@@ -1,4 +1,4 @@
-// A norm in front of a sub-layer: keeps what its backward needs.
+// Norm in front of a sub-layer, with the state for its backward.
 #pragma once
 
 #include "weft/model/context.h"
@@ -6,13 +6,13 @@
 namespace weft::model {
 
 struct NormState {
-  Tensor y_TD;     // the output; also the input of the products that follow
+  Tensor y_TD;     // output, input of the following products
   Tensor rstd_T1;  // fp32
   Tensor dy_TD;    // gradient of the output
 };
 
 void norm_forward(const Context& context, NormState& state, const Tensor& x_TD, const Tensor& w_D);
-// dx = norm's dgrad + residual: the two gradients of the residual stream at this point.
+// dx = norm's dgrad + residual: both gradients of the residual stream at this point.
 Tensor norm_dgrad(const Context& context,
                   const NormState& state,
                   const Tensor& x_TD,

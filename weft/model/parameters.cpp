@@ -13,7 +13,7 @@ namespace {
 using tensor::DType;
 using tensor::Tag;
 
-// The parameters of a home, in order of use.
+// Parameters of a home, in order of use.
 template <typename All>
 auto of_home(All& all, Home home) {
   return all | std::views::filter([home](const Parameter& p) { return p.spec.home == home; });
@@ -84,7 +84,7 @@ std::vector<tensor::Range> Parameters::shares(Home home, std::int64_t shard) con
 
 std::vector<tensor::Range> Parameters::normed_ranges(Home home, std::int64_t shard) const {
   const BufferLayout& layout = buffer(home).layout;
-  // The copy is the last in use: the first bucket is its own.
+  // The copy is last in use: the first bucket is its own.
   const bool has_copy = copies_table_ && home == Home::Dense;
   const std::int64_t begin = has_copy ? layout.buckets.front().elements.end() : 0;
   const tensor::Range counted{.begin = begin, .count = layout.elements - begin};

@@ -1,5 +1,5 @@
-// The parameters one rank holds: views into contiguous buffers, dense and expert apart, in reverse
-// order of use (roughly the order in which their gradients become ready).
+// Parameters of one rank: views into contiguous buffers, separate for dense and expert parameters.
+// They lie in reverse order of use, roughly the order in which gradients become ready.
 #pragma once
 
 #include <array>
@@ -41,23 +41,23 @@ struct Parameter {
   std::int64_t offset = 0;  // in the buffers of its home
 };
 
-// One home's parameters, back to back.
+// Parameters of one home, back to back.
 struct ParameterBuffer {
   BufferLayout layout;
   Tensor weights;
-  Tensor gradients;  // fp32; undefined where they are not trained
+  Tensor gradients;  // fp32; undefined if not trained
 };
 
-// What of a parameter lies in a range of its home's buffers.
+// Part of a parameter in a range of its home's buffers.
 struct ParameterRange {
   const Parameter* parameter = nullptr;
   tensor::Range elements;  // of the parameter
-  std::int64_t at = 0;     // where the first of them is in the range
+  std::int64_t at = 0;     // position of the first element in the range
 };
 
 class Parameters {
  public:
-  // Zeros, when the stream comes to it.
+  // Zeroed when the stream reaches it.
   Parameters(Pool& pool,
              tensor::Stream& stream,
              const config::ModelConfig& config,
@@ -72,20 +72,20 @@ class Parameters {
     return buffers_[static_cast<std::size_t>(home)];
   }
   const Holding& holding() const { return holding_; }
-  // The parameters that lie in a range of a home's buffers, as far as they do, in the order they
-  // lie. Padding is nobody's.
+  // Parameters in a range of a home's buffers, clipped to it, in order of place. Padding belongs to
+  // none.
   std::vector<ParameterRange> in_range(Home home, const tensor::Range& range) const;
-  // Embedding and head tied on one rank: the head's side of the gradient, apart until it is added
-  // once. Else undefined.
+  // Embedding and head tied on one rank: the head's part of the gradient, separate until the two
+  // are added. Otherwise undefined.
   const Tensor& tied_head_gradient() const { return tied_head_gradient_; }
-  // This rank's share of a home's buffers: all of it, or of each bucket what is shard `shard`'s.
+  // Ranges of shard `shard` in a home's buffers: everything, or its share of each bucket.
   std::vector<tensor::Range> shares(Home home, std::int64_t shard) const;
-  // Of it, what counts in the norm of the whole model: all but a copied table, which is the first
-  // stage's.
+  // Ranges of the shard that count in the norm of the whole model: all but a copied table, which
+  // counts on the first stage.
   std::vector<tensor::Range> normed_ranges(Home home, std::int64_t shard) const;
 
-  // Initial values, a function of (seed, parameter, global element): the same under every layout,
-  // and on however many threads they are drawn.
+  // Writes initial values, a function of (seed, parameter, global element): equal under every
+  // layout and any number of threads.
   void initialise(tensor::Stream& stream, std::uint64_t seed, int threads = 1);
 
  private:

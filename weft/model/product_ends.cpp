@@ -5,7 +5,8 @@
 namespace weft::model {
 namespace {
 
-// What a rank makes of its own tokens is one of the parts; the rest is sent to whose they are.
+// Destination of a product's rows: own tokens go to the parts to be summed, others are sent to
+// their rank.
 Tensor rows_made(const Context& context, const Tensor& all_TD, Tensor& parts_TD) {
   if (!context.step || !context.step->is_own) return context.of_step(all_TD);
   if (!parts_TD.defined()) parts_TD = context.wire(all_TD.shape());
@@ -127,7 +128,7 @@ void drop_sub_layer_norm(NormState& state, ProductEnds& ends) {
 }
 
 Tensor residual_forward(const Context& context, ProductEnds& ends, const Tensor& x_TD) {
-  // In one pass where that has the same bits: a narrower type is rounded in between.
+  // One pass if bits are equal; a narrower type rounds in between.
   if (ends.y_parts_TD.defined() && x_TD.dtype() == tensor::DType::F32) {
     ends.y_TD = sum_of(context, ends.y_parts_TD, context.output_memory, x_TD);
     return std::move(ends.y_TD);

@@ -7,7 +7,7 @@
 namespace weft::model {
 namespace {
 
-// The rows of the step's rank come to their place among all.
+// Receives the rows of the step's rank at their place among all rows.
 void bring(const Context& context,
            comm::Communicator& tp,
            const Tensor& all_TD,
@@ -16,7 +16,7 @@ void bring(const Context& context,
   pass_on(context, tp, context.of_step(all_TD), own_TD, step.mirror, step.rank);
 }
 
-// The rows of the step's rank go to it, and what another made of this rank's comes.
+// Sends the rows of the step's rank to it, and receives another rank's part of this rank's rows.
 void send_home(const Context& context,
                comm::Communicator& tp,
                const Tensor& all_TD,

@@ -1,6 +1,6 @@
-// What tensor-parallel ranks exchange at the ends of their products (product_ends.h), where they do
-// it in steps: each a transfer between two ranks, of the tokens of one, under the product of those
-// of another. Nothing is computed here. `context.step` says which.
+// Stepwise exchange of tensor-parallel ranks at the ends of their products (product_ends.h). A step
+// transfers the tokens of one rank between two ranks, under the product of another rank's tokens.
+// No computation here; `context.step` identifies the step.
 #pragma once
 
 #include "weft/comm/communicator.h"
@@ -8,10 +8,10 @@
 
 namespace weft::model {
 
-// `gather`: the input of another rank's tokens comes, and its gradient goes home.
+// `gather`: receives the input of another rank's tokens, and sends its gradient back.
 void bring_product_input(const Context&, ProductEnds&, comm::Communicator& tp);
 void send_product_input_gradient(const Context&, ProductEnds&, comm::Communicator& tp);
-// `scatter`: what was made of another rank's tokens goes to it, and its gradient comes.
+// `scatter`: sends the output for another rank's tokens to it, and receives the gradient.
 void send_product_output(const Context&, ProductEnds&, comm::Communicator& tp);
 void bring_product_output_gradient(const Context&, ProductEnds&, comm::Communicator& tp);
 

@@ -1,4 +1,4 @@
-// One step of ranks that pass rows on to each other.
+// One step of a ring exchange.
 #pragma once
 
 #include "weft/comm/communicator.h"
@@ -6,7 +6,7 @@
 
 namespace weft::model {
 
-// All rows of `sent` go to one member, and as many as `received` has come from another.
+// Sends all rows of `sent` to member `to`, and receives `received` from member `from`.
 void pass_on(const Context&,
              comm::Communicator& ring,
              const Tensor& received,

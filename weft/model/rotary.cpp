@@ -28,9 +28,9 @@ kernels::Rotary query_rotary(const config::ModelConfig& config) {
           .unturned = config.multi_latent_attention ? config.qk_head_dim : 0};
 }
 
-// The magnitude over all channels is in the angles' table for those that turn. Latent attention has
-// channels that do not, so it is taken out of the table again and put here, once for each side of
-// the product.
+// The magnitude of the rotating channels is in the angle table. Latent attention also has channels
+// that do not rotate, so the magnitude is removed from the table and applied here, once for each
+// factor of the product.
 float score_scale(const config::ModelConfig& config) {
   if (!config.multi_latent_attention) {
     return 1.0f / std::sqrt(static_cast<float>(config.head_dim()));

@@ -1,4 +1,4 @@
-// Positions: how channels turn by them, and what stretching them does to the scores.
+// Rotary positions: angles of the channels, and the effect of stretching on the scores.
 #pragma once
 
 #include "weft/config/model_config.h"
@@ -6,11 +6,11 @@
 
 namespace weft::model {
 
-// The angles of the model's table of cosines and sines.
+// Angles of the model's table of cosines and sines.
 kernels::RotaryAngles rotary_angles(const config::ModelConfig& config);
-// Which channels of a query head turn together.
+// Channels of a query head that turn together.
 kernels::Rotary query_rotary(const config::ModelConfig& config);
-// The factor on the scores.
+// Factor on the scores.
 float score_scale(const config::ModelConfig& config);
 
 }  // namespace weft::model

@@ -7,7 +7,7 @@
 namespace weft::model {
 namespace {
 
-// The logits are one column; kernels that take one value a row want a vector.
+// Logits are a (T, 1) matrix; kernels with one value per row want a vector.
 Tensor by_token(const Tensor& column_T1) { return column_T1.view({column_T1.dim(0)}); }
 
 }  // namespace

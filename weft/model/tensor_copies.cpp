@@ -11,12 +11,12 @@ using derive::AxisSplit;
 using derive::SplitBlock;
 using tensor::Range;
 
-// The runs of one parameter's elements that are copied.
+// Copied runs of one parameter's elements.
 std::vector<CopiedRange> copied_of(const ParameterSpec& spec, std::int64_t tp) {
   const auto split = std::ranges::find(spec.splits, Axis::Tp, &AxisSplit::axis);
   if (split == spec.splits.end()) return {{.elements = {.count = spec.shape.elements()}}};
   std::vector<CopiedRange> copied;
-  std::int64_t begin = 0;  // of a block, in the rank's part of the dim
+  std::int64_t begin = 0;  // start of a block, in the rank's part of the dim
   for (const SplitBlock& block : split->blocks) {
     const std::int64_t parts = block.most_parts == 0 ? tp : std::min(tp, block.most_parts);
     const std::int64_t count = block.count / parts;

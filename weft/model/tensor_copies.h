@@ -1,7 +1,7 @@
-// What of a rank's dense parameters other tensor-parallel ranks hold as well: norms, routers, what
-// latent attention compresses, and key and value heads that are fewer than the ranks. Each rank has
-// its own part of their gradients, so that they are summed over the ranks with copies; in the norm
-// of all gradients one of these counts them.
+// Dense parameters that several tensor-parallel ranks hold: norms, routers, latent attention's
+// compression, and key/value heads if they are fewer than ranks. Each rank has a part of their
+// gradients, so gradients are summed over the ranks with copies. One of these ranks counts them in
+// the gradient norm.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace weft::model {
 
-// A run of the dense buffers.
+// Range of the dense buffers.
 struct CopiedRange {
   tensor::Range elements;
-  // The ranks of the group hold so many different parts: 1 where all hold the same. The copies of a
-  // part are on neighbours.
+  // Number of different parts in the group; 1: all ranks hold the same. Copies of a part are on
+  // neighbouring ranks.
   std::int64_t parts = 1;
 
   bool operator==(const CopiedRange&) const = default;
 };
 
-// Ascending; neighbours with as many copies are one. None where tp = 1.
+// Ascending; adjacent ranges with equally many parts are joined. Empty if tp = 1.
 std::vector<CopiedRange> copied_ranges(const Parameters& parameters, std::int64_t tp);
 
-// Of them, what lies in these runs of the buffers.
+// Copied ranges within these runs of the buffers.
 std::vector<CopiedRange> within(const std::vector<CopiedRange>& copied,
                                 const std::vector<tensor::Range>& runs);
 
-// Whether a tensor-parallel rank is the first that holds a part.
+// True if a tensor-parallel rank is the first holder of its part.
 bool is_first_holder(std::int64_t parts, std::int64_t tp, std::int64_t tp_rank);
 
-// What of these runs of the dense buffers counts in this rank's norm.
+// Parts of the dense runs that count in this rank's norm.
 std::vector<tensor::Range> counted_ranges(const std::vector<tensor::Range>& runs,
                                           const std::vector<CopiedRange>& copied,
                                           std::int64_t tp,

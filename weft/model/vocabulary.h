@@ -1,8 +1,8 @@
-// How tensor-parallel ranks share the vocabulary: each has the rows of some ids, of the embedding
-// and of the head.
+// Vocabulary split across tensor-parallel ranks: each has the rows of some ids, in embedding and
+// head.
 //
-// The parts are equal but for the last, where the vocabulary is padded (model.should_pad_vocab):
-// padding is only where rows would be, so that it has no weights, no logits and no gradients.
+// Parts are equal except the last, if the vocabulary is padded (model.should_pad_vocab). Padding is
+// virtual: it has no weights, logits or gradients.
 #pragma once
 
 #include "weft/derive/axis_split.h"
@@ -10,7 +10,7 @@
 
 namespace weft::model {
 
-// The ids of the other tensor-parallel ranks.
+// Ids of the other tensor-parallel ranks.
 kernels::OtherIds other_ids(const config::ModelConfig& config, const derive::AxisRanks& ranks);
 
 }  // namespace weft::model

@@ -15,7 +15,7 @@ void write_through_fp32(const Context& context, const Tensor& dw, const WriteGra
   }
 }
 
-// A product adds to what is there, unless model.gradient_accumulation_fusion is off.
+// A GEMM adds to its destination, unless model.gradient_accumulation_fusion is off.
 void write_product(const Context& context, const Tensor& dw, const WriteGradient& product) {
   const bool is_fused =
       context.gradient_write == Write::Assign || context.config.gradient_accumulation_fusion;

@@ -1,7 +1,7 @@
-// The gradients of weights, those that multiply first: most of a model's do.
+// Gradients of GEMM weights, which are most of a model's weights.
 //
-// Main gradients are fp32 or bf16 (optimizer.main_grads_dtype). What a node adds to one in bf16 is
-// computed in fp32, in memory that it gives back at its end, and rounded once with the sum.
+// Main gradients are fp32 or bf16 (optimizer.main_grads_dtype). A node's contribution to a bf16
+// gradient is computed in fp32, in temporary memory, and rounded once with the sum.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace weft::model {
 
-// Has the gradient of a weight written: `write` gets where to, in fp32, and how.
+// Calls `write` with the fp32 destination and the mode of writing.
 using WriteGradient = std::function<void(const Tensor& dw, kernels::Write how)>;
 void write_gradient(const Context&, const Tensor& dw, const WriteGradient& write);
 
-// dw = dy^T x, or += after the step's first (context.gradient_write): inside the product, or, with
-// model.gradient_accumulation_fusion off, by a sum of its own.
+// dw = dy^T x, or += after the step's first (context.gradient_write). The addition happens inside
+// the GEMM or, with model.gradient_accumulation_fusion off, in a separate sum.
 void weight_gradient(const Context&, const Tensor& dw_NK, const Tensor& dy_TN, const Tensor& x_TK);
-// The same of the weights of experts, whose rows lie behind each other.
+// Weight gradient of experts, whose rows are concatenated.
 void expert_weight_gradient(const Context&,
                             const Tensor& dw_ENK,
                             const Tensor& dy_RN,

@@ -7,7 +7,7 @@ namespace {
 
 using comm::Content;
 
-// `rows` with room for the longest list of any rank; the same tensor where it has that room.
+// `rows` padded to the longest list of any rank; the same tensor if it is that long.
 Tensor with_room(const Context& context, const Tensor& rows, std::int64_t most) {
   const std::int64_t tokens = rows.dim(0);
   if (tokens == most) return rows;

@@ -1,6 +1,6 @@
-// The all-gather dispatcher: every rank gets every token of its group, with its choices, and picks
-// those for its own experts; outputs are summed over ranks on their way back. What travels does not
-// depend on the routing: for few ranks, or tokens that choose most experts.
+// All-gather dispatcher: every rank gets all tokens of its group with their choices, and picks
+// those of its own experts. Outputs are summed over ranks on the way back. Traffic does not depend
+// on the routing: suited to few ranks, or to tokens that choose most experts.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -36,7 +36,7 @@ class AllGather final : public Dispatcher {
 
   const config::ModelConfig& config_;
   comm::Communicator& ep_;
-  const bool padded_;  // drop-and-pad: every expert has as many rows as it may take
+  const bool padded_;  // drop-and-pad: every expert has exactly its capacity of rows
 };
 
 }  // namespace weft::model

@@ -10,8 +10,8 @@ struct Direction {
   comm::RowCounts send, receive;
 };
 
-// Rows, or their scalars, to the experts or back. A group of one moves nothing; slots that were
-// dropped have no rows, but room at the end.
+// Moves rows or their scalars to the experts or back. A group of one moves no data; dropped slots
+// have no rows, but room at the end.
 Tensor travel(const Context& context,
               comm::Communicator& ep,
               const Tensor& rows,
@@ -27,8 +27,8 @@ Tensor travel(const Context& context,
   return received;
 }
 
-// Rows come into the order of experts on the way, and leave it on the way back: those of an expert
-// are a block.
+// The exchange itself puts rows into expert order, and back on return: each expert's rows are a
+// block.
 Direction to_experts(const Exchange& plan) {
   return {.send = plan.send_blocks, .receive = {plan.receive_blocks, RowOrder::ByBlock}};
 }
@@ -37,8 +37,8 @@ Direction back_home(const Exchange& plan) {
   return {.send = {plan.receive_blocks, RowOrder::ByBlock}, .receive = plan.send_blocks};
 }
 
-// Scalars travel as they lie, since a block of them is less than a message is worth, and are put in
-// order where they are: without a copy where the two orders are the same.
+// Scalars travel in wire order, because a block of them is too small for a message, and are sorted
+// on arrival. No copy is made if both orders are equal.
 enum class ScalarOrder { Expert, Wire };
 
 Tensor reorder(const Context& context,

@@ -1,7 +1,7 @@
-// The all-to-all dispatcher: one row per (token, expert) pair travels to the rank that owns the
-// expert, its probability with it, and the expert's output travels back. Rows leave in order of the
-// global expert and arrive in order of the local one, each expert's in a message of its own: counts
-// alone tell the receiver which row is whose, and no copy sorts them.
+// All-to-all dispatcher: one row per (token, expert) pair travels to the rank that owns the expert,
+// with its probability; the expert's output travels back. Rows are sent in order of the global
+// expert and arrive in order of the local one, each expert's rows in a message of its own. Counts
+// alone therefore identify the rows, and no copy sorts them.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -37,7 +37,7 @@ class AllToAll final : public Dispatcher {
 
   const config::ModelConfig& config_;
   comm::Communicator& ep_;
-  const bool padded_;  // drop-and-pad: every rank sends every expert as many rows as it may take
+  const bool padded_;  // drop-and-pad: every rank sends every expert exactly its capacity of rows
 };
 
 }  // namespace weft::model

@@ -11,7 +11,7 @@ bool has_loss(const config::ModelConfig& config, LoadBalancing kind) {
   return config.aux_loss_coeff(kind) != 0;
 }
 
-// The k best experts by score alone: by logit, because scores grow with their logits.
+// The k best experts by score alone; by logit, because scores grow with their logits.
 Tensor best_experts(const Context& context, const Tensor& logits_TE, const Tensor& best_Tk) {
   if (best_Tk.defined()) return best_Tk;
   const Shape shape{logits_TE.dim(0), context.config.moe_router_topk};
@@ -20,7 +20,7 @@ Tensor best_experts(const Context& context, const Tensor& logits_TE, const Tenso
   return experts_Tk;
 }
 
-// Whose rows are counted together, and where a rank's tokens are among them.
+// Runs of rows that are counted together, and the place of the rank's tokens among them.
 struct Counted {
   std::int64_t count = 1;  // runs of tokens
   kernels::TokenRuns runs = {};
@@ -55,8 +55,8 @@ void add_loss(const Context& context,
   kernels::accumulate(context.stream, sum_1, loss_1);
 }
 
-// Of the gradient of a mean over this rank's tokens, which are as many as those of the others that
-// share the micro-batch.
+// Factor on the gradient of a mean over this rank's tokens; ranks that share the micro-batch have
+// equally many.
 float scale_of(const Context& context, double coefficient) {
   return static_cast<float>(coefficient) * context.loss_scale /
          static_cast<float>(context.share.ranks);
@@ -79,7 +79,7 @@ void add_gradient(const Context& context,
   kernels::add(context.stream, dlogits_TE, dlogits_TE, more_TE);
 }
 
-// This rank's rows of the micro-batch, and of each of its sequences.
+// Counts this rank's rows of the micro-batch, and of each of its sequences.
 void count_shared(const Context& context, BalanceState& state, const Tensor& experts_Tk) {
   const Counted by = by_sequence(context, experts_Tk.dim(0));
   const std::int64_t batch = has_loss(context.config, LoadBalancing::AuxLoss) ? 1 : 0;
@@ -97,7 +97,7 @@ void count_shared(const Context& context, BalanceState& state, const Tensor& exp
   }
 }
 
-// Losses and gradients by the rows of all ranks that share the micro-batch.
+// Losses and gradients from the rows of all ranks that share the micro-batch.
 void tallied_dgrad(const Context& context,
                    BalanceState& state,
                    const Tensor& dlogits_TE,

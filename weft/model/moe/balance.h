@@ -1,14 +1,14 @@
-// The router's auxiliary losses. A load-balancing loss weighs a token's scores with the experts'
-// shares of the rows; the three kinds differ in whose rows they count: this micro-batch's, its
-// sequence's, or those of all ranks and of the step's micro-batches so far (docs/decisions/0014).
+// Auxiliary losses of the router. A load-balancing loss weighs a token's scores with the experts'
+// shares of the rows. The three kinds count different rows: those of this micro-batch, of its
+// sequence, or of all ranks and of the step's micro-batches so far (docs/decisions/0014).
 //
-// Where ranks share the tokens of a micro-batch (tp x cp) each counts its own, and the counts are
-// summed between the forward and the gradient (tally); the losses are then known with the gradient,
-// and a rank's is its part of the micro-batch's. Their mean over these ranks is the loss.
+// If ranks share the tokens of a micro-batch (tp x cp), each counts its own. The counts are summed
+// between forward and gradient (tally), and the losses become known with the gradient. A rank's
+// loss is its part of the micro-batch's; the mean over these ranks is the loss.
 //
-// What is counted are the k best experts by score alone, whatever bias, groups and capacity make of
-// them. The counts are constants to the gradient. `best_Tk` are these experts where the router's
-// choice already is that; undefined: they are found again.
+// Counted are the k best experts by score alone, before bias, groups and capacity. The counts are
+// constants for the gradient. `best_Tk`: these experts, if the router's choice equals them;
+// undefined: they are computed again.
 #pragma once
 
 #include "weft/comm/communicator.h"
@@ -16,21 +16,21 @@
 
 namespace weft::model {
 
-// What a step's micro-batches add up, of one layer; without coefficients.
+// Sums over a step's micro-batches, for one layer; without coefficients.
 struct RouterSums {
-  Tensor batch_loss_1, sequence_loss_1, global_loss_1, z_loss_1;  // fp32, of all layers
-  Tensor rows_1E;    // int64: slots that chose each expert, the dropped ones too
-  Tensor dropped_1;  // int64: slots that their expert had no room for
-  Tensor global_1E;  // int64: what global_aux_loss counts, of this rank; undefined without it
+  Tensor batch_loss_1, sequence_loss_1, global_loss_1, z_loss_1;  // fp32, shared by all layers
+  Tensor rows_1E;    // int64: slots that chose each expert, including dropped ones
+  Tensor dropped_1;  // int64: slots dropped for lack of capacity
+  Tensor global_1E;  // int64: this rank's counts for global_aux_loss; undefined: no such loss
 };
 
-// Of a layer and micro-batch.
+// State of a layer and micro-batch.
 struct BalanceState {
-  // Where there is a global_aux_loss: the sum so far, of this rank and, once exchanged, of all that
-  // see other tokens.
+  // With global_aux_loss: sum so far of this rank and, after the exchange, of all ranks with other
+  // tokens.
   Tensor own_1E, all_1E;
-  // Where ranks share the micro-batch: its rows (for aux_loss), then those of each of its sequences
-  // (for seq_aux_loss); of this rank and, once tallied, of all of them.
+  // If ranks share the micro-batch: its rows (aux_loss), then those of each of its sequences
+  // (seq_aux_loss); of this rank and, after the tally, of all of them.
   Tensor tally_RE;
 };
 
@@ -41,8 +41,8 @@ void balance_forward(const Context&,
                      const Tensor& logits_TE,
                      const Tensor& best_Tk,
                      const RouterSums& sums);
-// Between the two: the ranks with other tokens of the same layers, and those with other tokens of
-// the same micro-batch.
+// Exchanges between forward and gradient: over ranks with other tokens of the same layers, and over
+// ranks with other tokens of the same micro-batch.
 void balance_exchange(const Context&, BalanceState&, comm::Communicator& others);
 void balance_tally(const Context&, BalanceState&, comm::Communicator& sharers);
 // Adds to dlogits.

@@ -48,7 +48,7 @@ Tensor show_to_host(const Context& context, const Tensor& counts_GN) {
       Tensor::host_visible(context.pool, DType::I64, counts_GN.shape(), Tag::Workspace);
   std::byte* to = shown.raw(context.stream);
   const std::byte* from = counts_GN.raw(context.stream);
-  // In pieces: a device that only counts what happens copies nothing longer.
+  // Copied in pieces: a dry device copies nothing longer.
   constexpr std::int64_t kPiece = 32 << 10;
   std::vector<tensor::Download> all;
   for (std::int64_t at = 0; at < counts_GN.bytes(); at += kPiece) {

@@ -1,7 +1,6 @@
-// The experts this rank owns, in four parts that can be nodes of their own: `arrange` (rows by
-// expert), `fc1` (grouped FC1), `act` (SwiGLU times the router's probability) and `fc2` (grouped
-// FC2, rows back into the order they came in). Suffixes: X received rows, D hidden, F expert width,
-// L local experts.
+// Experts of this rank, in four parts that can be separate nodes: `arrange` (rows by expert), `fc1`
+// (grouped FC1), `act` (SwiGLU times the router's probability) and `fc2` (grouped FC2, rows back in
+// order of arrival). Suffixes: X received rows, D hidden, F expert width, L local experts.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -12,22 +11,22 @@ struct ExpertsWeights {
   Tensor fc1_LFD, fc2_LDF;  // fc1 has 2F rows an expert: gate, then up
 };
 
-// What rows are made of once more: their tokens, on the ways that the forward has laid out.
+// Source for making rows again: their tokens, and the routes laid out by the forward.
 struct RowSource {
   Tensor tokens_TD;
   DispatchState ways;
 };
 
-// Each gradient drops what it is the last to read; after the last weight gradient, nothing is left.
+// A gradient drops tensors that it reads last; after the last weight gradient, the state is empty.
 struct ExpertsState {
   ExpertRows in;
   Tensor fc1_X2F, act_XF;
   Tensor doutput_XD, fc2_rows_L;  // in expert order; for FC2's weight gradient
-  RowSource doutput_source;       // what is kept in place of doutput_XD where it waits long
+  RowSource doutput_source;       // kept in place of doutput_XD during a long wait
   Tensor dact_XF, dfc1_X2F, dp_X, dx_XD;
 };
 
-// What the experts read, by expert.
+// Input of the experts, by expert.
 void experts_arrange_forward(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 void experts_fc1_forward(const Context&, ExpertsState&, const ExpertsWeights&);
 void experts_act_forward(const Context&, ExpertsState&);
@@ -46,8 +45,8 @@ void experts_act_dgrad(const Context&, ExpertsState&);
 void experts_fc1_dgrad(const Context&, ExpertsState&, const ExpertsWeights&);
 void experts_arrange_dgrad(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 
-// Lets go of the gradient's rows, behind their dgrad: the wgrad makes them again of `dy_TD`, the
-// tokens' gradients. Only where no row leaves its rank.
+// Frees the gradient's rows after dgrad; wgrad makes them again from `dy_TD`, the tokens'
+// gradients. Only if no row leaves its rank.
 void drop_experts_gradient_rows(ExpertsState&, const DispatchState&, const Tensor& dy_TD);
 void experts_fc2_wgrad(const Context&,
                        ExpertsState&,
@@ -55,7 +54,7 @@ void experts_fc2_wgrad(const Context&,
                        const Dispatcher&);
 void experts_fc1_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
 
-// What the part's forward makes again; of what was arranged the rows, which have travelled again.
+// Drops what the recomputed part makes again; from arrange only the rows, which travel again.
 void drop_experts_arrange(ExpertsState&);
 void experts_arrange_again(const Context&, ExpertsState&, const Dispatcher&, DispatchState&);
 void drop_experts_fc1(ExpertsState&);

@@ -20,12 +20,12 @@ std::int64_t total(const std::vector<std::int64_t>& rows) {
   return sum;
 }
 
-// The rows that set out on a hop, or as many as may where the host never learns.
+// Rows that leave on a hop, or the room for them if the host never learns the count.
 std::int64_t rows_out(const Hop& hop) {
   return hop.send_rows.empty() ? hop.token_R.dim(0) : total(hop.send_rows);
 }
 
-// Rows over one hop, with counts of the host or, where it has none, of the device.
+// Moves rows over one hop, with the host's counts or, without them, the device's.
 Tensor travel(const Context& context,
               comm::Communicator& group,
               const Hop& hop,
@@ -37,7 +37,7 @@ Tensor travel(const Context& context,
   const std::int64_t room = out ? hop.room : rows_out(hop);
   Tensor received(context.pool, rows.dtype(), {room, rows.dim(1)}, Tag::Communication);
   if (hop.send_rows.empty()) {
-    // Nobody writes behind the rows that come: what is read there must say "none".
+    // Room behind received rows must read as "none".
     if (content == Content::Metadata) kernels::fill(context.stream, received, -1);
     group.all_to_all_counted(context.stream,
                              received,
@@ -62,7 +62,7 @@ Cargo travel(const Context& context, comm::Communicator& group, const Hop& hop, 
           .choices_Rk = travel(context, group, hop, sent.choices_Rk, Way::Out, Content::Metadata)};
 }
 
-// A copy of each token for each group of ranks it has experts in.
+// Copies each token for each group of ranks with its experts.
 Cargo copies(const Context& context, Hop& hop, const Tensor& x_TD, const Tensor& p_Tk) {
   const std::int64_t rows = hop.token_R.dim(0);
   Cargo cargo{.rows_RD = context.wire({rows, x_TD.dim(1)}),
@@ -73,7 +73,7 @@ Cargo copies(const Context& context, Hop& hop, const Tensor& x_TD, const Tensor&
   return cargo;
 }
 
-// The sum of each token's copies.
+// Sum of each token's copies.
 Tensor sum_copies(const Context& context, const Hop& hop, const Tensor& rows) {
   Tensor sum(context.pool, rows.dtype(), {hop.row_Tm.dim(0), rows.dim(1)}, Tag::Communication);
   kernels::sum_rows(context.stream, sum, rows, hop.row_Tm);
@@ -146,7 +146,7 @@ void Flex::lay_out_rows(const Context& context,
                          counts_N.rows(0, machines),
                          routed.experts_Tk,
                          {.first = 0, .width = grid().experts / machines});
-  // Where every rank is a machine of its own, its rows are counted already.
+  // If every rank is a machine, its rows are counted already.
   const std::int64_t last = counts_N.dim(0) - ranks;
   const Tensor rows_G = last > machines
                             ? counts_N.rows(machines, ranks)
@@ -239,7 +239,7 @@ void Flex::restore_forward(const Context& context,
   kernels::sum_rows(context.stream, state.output_RD, output_XD, state.place_Rk);
 }
 
-// Back over the hops, a rank in the middle adding up what its machine computed.
+// Returns over the hops; a middle rank adds up its machine's results.
 Tensor Flex::back(const Context& context,
                   const DispatchState& state,
                   Tensor rows,

@@ -1,13 +1,12 @@
-// The flex dispatcher: a token travels once to each group of ranks it has experts in, with its
-// choices and their probabilities, and is expanded there; the experts' outputs are summed before
-// they travel back.
+// Flex dispatcher: a token travels once to each group of ranks with its experts, together with its
+// choices and probabilities, and is expanded there. The experts' outputs are summed before they
+// travel back.
 //
-// In one machine a group is one rank. Between machines a group is a machine; the copy goes to the
-// rank with the same place in that machine, and that rank fans it out, so that a token crosses
-// machines once (derive::machines_of_hops). Both are hops of the same kind, one or two of them.
-// What the rank in the middle does between its two hops (sorting, copying, summing) is part of the
-// transport, as the sum is of an all-reduce: it runs on the communication's lane, under other
-// compute.
+// Within one machine, a group is one rank. Between machines, a group is a machine: the copy goes to
+// the rank at the same position in that machine, which forwards it. A token so crosses machines
+// once (derive::machines_of_hops). Both hops have the same form; there are one or two. Work of the
+// middle rank between its hops (sorting, copying, summing) belongs to the transport, as the sum
+// belongs to an all-reduce. It runs on the communication lane, under other compute.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
@@ -51,7 +50,7 @@ class Flex final : public Dispatcher {
   const config::ModelConfig& config_;
   comm::Communicator& ep_;
   comm::Communicator& across_;
-  comm::Communicator* within_;  // null: one hop
+  comm::Communicator* within_;  // nullptr: one hop
   const bool padded_;
   const bool bounded_;  // the host never learns the counts: rows have a budget, or are padded
 };

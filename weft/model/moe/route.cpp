@@ -16,7 +16,7 @@ kernels::GroupLimit group_limit_of(const config::ModelConfig& config) {
               std::max<std::int64_t>(1, config.moe_router_topk / kept))};
 }
 
-// Scores of their own are always renormalised, where there are several.
+// Own scores are always renormalised if there are several.
 kernels::TopK top_k_of(const config::ModelConfig& config) {
   using kernels::TopK;
   const kernels::Score score = score_of(config);
@@ -43,8 +43,7 @@ bool has_jitter(const config::ModelConfig& config) {
   return config.moe_input_jitter_eps.value_or(0) != 0;
 }
 
-// Noise has no state: what is jittered is jittered again where it is needed again, and so is its
-// gradient.
+// Noise has no state: jitter, and its gradient, are recomputed when needed again.
 Tensor jittered(const Context& context, const Tensor& x_TD) {
   Tensor y_TD = context.activation(x_TD.shape());
   kernels::jitter(context.stream,
@@ -59,8 +58,8 @@ Tensor router_input(const Context& context, const RouteState& state) {
   return has_jitter(context.config) ? jittered(context, state.norm.y_TD) : state.norm.y_TD;
 }
 
-// For benchmarks: what the router says is replaced, as if it had said that, so that the gradient
-// passes straight through.
+// For benchmarks: replaces the router's logits by random ones; the gradient passes straight
+// through.
 void force_logits(const Context& context, const Tensor& logits_TE) {
   const config::ModelConfig& config = context.config;
   if (!config.moe_router_force_load_balancing && !config.moe_router_force_biased) return;
@@ -72,8 +71,8 @@ void force_logits(const Context& context, const Tensor& logits_TE) {
        .deviation = static_cast<float>(config.moe_router_force_biased.value_or(0))});
 }
 
-// The k best experts of each token, or those that were given. Their probabilities come with the
-// choice, by model.moe_router_fusion, or by a kernel of their own, with the same bits.
+// The k best experts of each token, or the given ones. model.moe_router_fusion computes
+// probabilities with the choice, otherwise a separate kernel does, with equal bits.
 void choose_experts(const Context& context, RouteState& state, const RouteWeights& weights) {
   const config::ModelConfig& config = context.config;
   const Shape slots{state.logits_TE.dim(0), config.moe_router_topk};
@@ -101,7 +100,7 @@ const Tensor& choice(const RouteState& state) {
   return state.chosen_Tk.defined() ? state.chosen_Tk : state.experts_Tk;
 }
 
-// The choice where it is by logit alone; other scores may round different logits to one number.
+// Choice by logit alone; other scores may round different logits to one number.
 Tensor choice_by_logit(const RouteState& state,
                        const RouteWeights& weights,
                        const config::ModelConfig& config) {
@@ -110,7 +109,7 @@ Tensor choice_by_logit(const RouteState& state,
   return by_logit ? choice(state) : Tensor();
 }
 
-// What remains of the choice where experts have a capacity.
+// Applies the experts' capacity to the choice.
 void drop_over_capacity(const Context& context, RouteState& state, const Tensor& dropped_1) {
   const config::ModelConfig& config = context.config;
   if (!state.chosen_Tk.defined()) return;
