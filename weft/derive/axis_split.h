@@ -1,8 +1,8 @@
-// How the axes of a grid split a parameter: data, from which every rank's part follows.
+// Splits of a parameter along the axes of a grid, as data from which every rank's part follows.
 //
-// Tensor parallelism splits dense weights, expert parallelism the experts, expert-tensor
-// parallelism each expert. Pipeline stages split no parameter: each is held by the stages of its
-// layer (derive/holding.h).
+// Tensor parallelism splits dense weights, expert parallelism the experts, expert tensor
+// parallelism each expert. Pipeline stages split no parameter: the stages of its layer hold it
+// (derive/holding.h).
 #pragma once
 
 #include <span>
@@ -15,34 +15,34 @@ namespace weft::derive {
 
 enum class Axis { Tp, Ep, Etp };
 
-// A run of a dim that an axis divides on its own: gate and up, queries, keys and values.
+// Run of a dim that an axis divides separately: gate and up; queries, keys and values.
 struct SplitBlock {
   std::int64_t count = 0;
-  // Key and value heads are fewer than ranks may be: so many parts at most, and ranks that are more
-  // hold copies. 1: all ranks have the whole run; 0: as many parts as there are ranks.
+  // Maximum number of parts, for key and value heads that may be fewer than ranks; further ranks
+  // hold copies. 1: all ranks hold the whole run. 0: one part per rank.
   std::int64_t most_parts = 0;
-  // What the parts are equal parts of, where that is more than there is: the last is smaller.
+  // Padded count that is divided equally; the last part is then smaller. 0: no padding.
   std::int64_t padded = 0;
 };
 
 struct AxisSplit {
   Axis axis = Axis::Tp;
   int dim = 0;
-  std::vector<SplitBlock> blocks;  // together the whole dim
+  std::vector<SplitBlock> blocks;  // cover the whole dim
 };
 
-// Of the rows of a table of tokens.
+// Split of the rows of a token table.
 AxisSplit vocabulary_split(const config::ModelConfig& config);
 
-// Where a rank is on the axes that split parameters.
+// Position of a rank on the axes that split parameters.
 struct AxisRanks {
   int tp = 0, ep = 0, etp = 0;
 };
 
 std::int64_t ranks_of(const config::ModelConfig& config, Axis axis);
 
-// A rank's part of a parameter that these axes split, each another dim. The config has been
-// validated: what is divided can be divided.
+// Part of a parameter that these axes split, each along another dim. The config is valid: all
+// divisions are exact.
 base::Slice part_of(const config::ModelConfig& config,
                     const base::Shape& global,
                     std::span<const AxisSplit> splits,

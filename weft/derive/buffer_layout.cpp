@@ -7,14 +7,14 @@
 namespace weft::derive {
 namespace {
 
-constexpr std::int64_t kStartMultiple = 64;  // elements; where a parameter may start
+constexpr std::int64_t kStartMultiple = 64;  // elements; alignment of a parameter's start
 constexpr std::int64_t kShareMultiple = 128;
 
 std::int64_t up_to(std::int64_t elements, std::int64_t multiple) {
   return (elements + multiple - 1) / multiple * multiple;
 }
 
-// Of the first chunk, which alone is cut; 0: nothing fills a bucket, or it may hold any number.
+// Bucket sizes of the first chunk, the only one that is cut. full 0: never full; most 0: no limit.
 struct BucketSize {
   std::int64_t full = 0, most = 0;
 };

@@ -1,9 +1,9 @@
-// How parameters lie in a contiguous buffer: in reverse order of use (roughly the order in which
-// their gradients become ready), cut into buckets whose gradients are summed together.
+// Layout of parameters in a contiguous buffer: in reverse order of use, roughly the order in which
+// gradients become ready. The buffer is cut into buckets that are reduced as a whole.
 //
-// Every parameter starts at a multiple of 64 elements. Where ranks share the buckets (those of an
-// instance of a distributed optimizer), each bucket ends at a multiple of lcm(ranks, 128), so that
-// it falls into equal ranges, one a rank, without regard to where parameters begin.
+// Every parameter starts at a multiple of 64 elements. If ranks share the buckets (ranks of one
+// distributed optimizer instance), each bucket ends at a multiple of lcm(ranks, 128). It then
+// divides into equal ranges, one per rank, regardless of parameter boundaries.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,42 @@
 
 namespace weft::derive {
 
-enum class Chunks { Together, Apart };  // whether a bucket may hold parameters of several
+enum class Chunks { Together, Apart };  // may a bucket mix parameters of several chunks?
 
 struct BufferRules {
-  // A bucket is full when it has so many elements; 0: all in one. Of several chunks only the first
+  // Elements at which a bucket is full; 0: all in one bucket. With several chunks, only the first
   // is cut.
   std::int64_t bucket_size = 0;
-  // Nor does it hold more than one of so many equal portions of all, or one larger parameter.
+  // Maximum size as a fraction: a bucket holds at most 1 / portions of all elements, or one larger
+  // parameter.
   std::int64_t portions = 1;
-  std::int64_t buckets = 0;  // instead of their size: so many, more or less
+  std::int64_t buckets = 0;  // approximate number of buckets, in place of their size
   std::int64_t shards = 1;   // ranks that share every bucket
   Chunks chunks = Chunks::Together;
 };
 
-enum class Company { Any, Alone };  // Alone: a bucket of its own (a tied table)
+enum class Company { Any, Alone };  // Alone: a separate bucket (a tied table)
 
-// One parameter, in order of use.
+// Parameter, in order of use.
 struct BufferItem {
   std::int64_t elements = 0;
   Company company = Company::Any;
-  int chunk = 0;  // of the rank; ascending
+  int chunk = 0;  // chunk of the rank; ascending
 };
 
 struct Bucket {
-  base::Range elements;    // of the buffer, with its padding
-  std::vector<int> items;  // in the order they lie
+  base::Range elements;    // of the buffer, including padding
+  std::vector<int> items;  // in order of place
   int chunk = 0;
 };
 
 struct BufferLayout {
-  std::vector<std::int64_t> offsets;  // of each item
-  std::vector<Bucket> buckets;        // in the order they lie: the last used first
-  std::int64_t elements = 0;          // with all padding
+  std::vector<std::int64_t> offsets;  // by item
+  std::vector<Bucket> buckets;        // in order of place: last used first
+  std::int64_t elements = 0;          // including all padding
   std::int64_t shards = 1;
 
-  // What a rank has of a bucket.
+  // A rank's range of a bucket.
   base::Range shard(const Bucket& bucket, std::int64_t rank) const;
 };
 

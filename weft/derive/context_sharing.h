@@ -1,4 +1,4 @@
-// What context-parallel ranks share: the tokens of every sequence, and the attention over them.
+// Work shared by context-parallel ranks: the tokens of every sequence, and attention over them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace weft::derive {
 
-// A sequence is cut into 2 * ranks chunks. A rank has one from the front and the one as far from
-// the end, so that causal attention costs all ranks the same: those are its rows, the front one
-// first.
+// A sequence is cut into 2 * ranks chunks. A rank has one chunk from the front and its mirror from
+// the end, so that causal attention costs all ranks the same. Its rows are these chunks, the front
+// one first.
 struct SequenceShare {
   std::int64_t length = 1;
   std::int64_t ranks = 1, rank = 0;
@@ -17,20 +17,21 @@ struct SequenceShare {
   bool is_whole() const { return ranks == 1; }
   std::int64_t rows() const { return length / ranks; }
   std::int64_t chunk() const { return length / (2 * ranks); }
-  // Where they begin in the sequence.
+  // First tokens of the two chunks.
   std::int64_t front() const { return rank * chunk(); }
   std::int64_t back() const { return (2 * ranks - 1 - rank) * chunk(); }
 };
 
-// How the ranks of a layer come to the keys that their queries look at.
+// How the ranks of a layer obtain the keys of other ranks.
 enum class KeyExchange {
-  None,    // they have them
-  Ring,    // from one other rank a step
-  Gather,  // from all at once
+  None,    // no other keys are needed
+  Ring,    // from one other rank per step
+  Gather,  // from all ranks at once
 };
 
-// First ranks that exchange heads for tokens: each has the tokens of all of them and a share of the
-// heads. With their ranks taken as one, the rest share tokens: they exchange keys.
+// Two levels of sharing. Groups of head_ranks exchange heads for tokens: each rank gets the tokens
+// of its group and a share of the heads. The groups, each taken as one rank, share tokens and
+// exchange keys.
 struct AttentionSharing {
   std::int64_t head_ranks = 1;
   std::int64_t key_ranks = 1;
@@ -39,7 +40,7 @@ struct AttentionSharing {
   bool is_shared() const { return head_ranks * key_ranks > 1; }
 };
 AttentionSharing attention_sharing(const config::ModelConfig& model, std::int64_t layer);
-// Whether ranks exchange heads, or keys around a ring, in some layer; of any config.
+// True if, in some layer, ranks exchange heads, or pass keys around a ring; for any config.
 bool exchanges_heads(const config::ModelConfig& model);
 bool passes_keys_on(const config::ModelConfig& model);
 

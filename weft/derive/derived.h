@@ -1,5 +1,5 @@
-// Numbers that follow from a config, with parameters.h and flops.h. They assume what validate.h
-// checks, except where said.
+// Numbers derived from a config, together with parameters.h and flops.h. They assume a config that
+// validate.h accepts, unless a comment says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace weft::derive {
 
-// The layout the config asks for; its world is runtime.world_size or the fewest ranks that serve
-// the sizes. The layout may be illegal: Grid and validate() say so.
+// Layout of the config; its world is runtime.world_size, or the minimum for the sizes. The layout
+// may be illegal: Grid and validate() report that.
 grid::Layout layout_of(const config::Config& config);
 
-// Whether the run is for GPUs; without any hardware.* it is for CPU ranks.
+// True for a GPU run; without hardware.* keys the run is for CPU ranks.
 bool is_on_gpu(const config::Config& config);
 
-// The links between the ranks: emulated where they are not free.
+// Links between the ranks; emulated unless free.
 grid::Fabric fabric_of(const config::Config& config);
 
-// Micro-batches of one rank in one step, under `dp` data-parallel ranks.
+// Micro-batches per rank and step, with `dp` data-parallel ranks.
 std::int64_t micro_batches(const config::TrainConfig& train, std::int64_t dp);
 
 std::int64_t tokens_per_step(const config::Config& config);
 
-// Whether checkpoints are written while the run goes on.
+// True if checkpoints are written while the run goes on.
 bool saves_beside(const config::Config& config);
 
 }  // namespace weft::derive

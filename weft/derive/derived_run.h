@@ -1,4 +1,4 @@
-// Everything about a run that follows from its config and is worth reading before it starts.
+// Derived numbers of a run, for reading before it starts.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weft::derive {
 
-// One pipeline rank: every rank of its stage is like it.
+// Pipeline rank; all ranks of its stage are alike.
 struct DerivedRank {
   std::vector<Stage> stages;  // its chunks
   RankParameters parameters;
@@ -27,7 +27,7 @@ struct DerivedRun {
   std::int64_t vpp = 1;
   std::int64_t dp = 1;
   std::int64_t edp = 1;
-  std::int64_t micro_batches = 1;  // of one rank in one step
+  std::int64_t micro_batches = 1;  // per rank and step
   std::int64_t tokens_per_step = 0;
   ParameterCount parameters;
   double flops_per_token = 0;
@@ -35,11 +35,11 @@ struct DerivedRun {
   DispatchNumbers dispatch;
 };
 
-// Wants a legal config.
+// Requires a legal config.
 DerivedRun derived_run(const config::Config& config);
 
 base::Json to_json(const DerivedRun& run);
-// Lines for a person, each with its name.
+// Named lines for a reader.
 std::string to_text(const DerivedRun& run);
 
 }  // namespace weft::derive

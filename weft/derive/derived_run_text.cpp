@@ -1,4 +1,4 @@
-// A derived run as JSON and as text.
+// Derived run as JSON and as text.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -10,7 +10,7 @@ namespace {
 using base::Json;
 using base::text;
 
-// "30.5 B": parameters and tokens, in thousands, millions, billions.
+// "30.5 B": counts in thousands, millions, billions.
 std::string human_count(double count) {
   constexpr const char* kUnits[] = {"", " K", " M", " B", " T"};
   std::size_t unit = 0;
@@ -57,7 +57,7 @@ Json dispatch_json(const DispatchNumbers& dispatch) {
           {"bytes_between_nodes", dispatch.bytes_between_machines}};
 }
 
-// "E 11 layers | 12 layers": the chunks of a rank.
+// "embedding+11 | 12+head": layers of a rank's chunks.
 std::string stages_text(const std::vector<Stage>& stages) {
   std::vector<std::string> all;
   for (const Stage& stage : stages) {
@@ -86,7 +86,7 @@ std::string rank_text(const DerivedRank& rank) {
           : "");
 }
 
-// Neighbouring pipeline ranks that are alike share a line.
+// Equal neighbouring pipeline ranks share a line.
 std::string ranks_text(const std::vector<DerivedRank>& ranks) {
   std::string all;
   for (std::size_t first = 0; first < ranks.size();) {

@@ -16,7 +16,7 @@ namespace {
 
 using base::number;
 
-// A group of GPUs fills as few machines as it can, evenly; CPU ranks lie where their numbers say.
+// A group of GPUs fills the fewest machines, evenly; CPU ranks lie by their numbers.
 GroupPlace place_of(const Config& config, const grid::Layout& layout) {
   const std::optional<std::int64_t> ranks = config.runtime.ranks_per_node;
   if (!is_on_gpu(config)) {
@@ -33,7 +33,7 @@ GroupPlace place_of(const Config& config, const grid::Layout& layout) {
 double bytes_of_row(const Config& config) {
   const ModelConfig& model = config.model;
   const double width = number(model.moe_latent_size.value_or(model.hidden_size));
-  // Blocks of 32 values share a scale of one byte.
+  // Blocks of 32 values share a one-byte scale.
   if (model.moe_dispatch_fwd_dtype == WireDtype::Mxfp8) return width * (1 + 1.0 / 32);
   const bool two = model.bf16 || model.fp16 || model.params_dtype != Precision::Fp32;
   return width * (two ? 2 : 4);
@@ -52,7 +52,7 @@ std::int64_t tokens_of_rank(const Config& config) {
 }
 
 double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t parts) {
-  // The chance that none of the chosen experts is in one given part.
+  // Probability that none of the chosen experts is in a given part.
   const double elsewhere = number(experts) - number(experts) / number(parts);
   double none = 1;
   for (std::int64_t i = 0; i < topk; ++i) {
@@ -62,7 +62,7 @@ double distinct_parts(std::int64_t experts, std::int64_t topk, std::int64_t part
 }
 
 double copies_of_token(const ModelConfig& model, std::int64_t ranks, std::int64_t parts) {
-  // A machine may have less than all ranks that share an expert, but no part of a rank.
+  // A machine may hold fewer than all ranks that share an expert, but no part of a rank.
   const std::int64_t apart = std::min(parts, ranks / model.expert_shards());
   return number(parts) / number(apart) *
          distinct_parts(model.experts(), model.moe_router_topk, apart);
@@ -78,7 +78,7 @@ std::optional<std::int64_t> machines_of_hops(const Config& config) {
   const std::vector<std::int64_t> first =
       members_by_machine(grid.group_of(grid::GroupKind::TpEp, 0), per_node);
   const std::int64_t machines = std::ssize(first);
-  if (hybrid) return machines;  // of even groups (W64)
+  if (hybrid) return machines;  // W64 refuses uneven groups
   const auto groups = grid.groups(grid::GroupKind::TpEp);
   const bool is_even = std::ranges::all_of(groups, [&](const std::vector<int>& group) {
     const std::vector<std::int64_t> members = members_by_machine(group, per_node);
@@ -103,7 +103,7 @@ DispatchNumbers dispatch_of(const Config& config) {
   result.rows = rows_of(traffic);
   result.rows_between_machines = traffic.between.rows;
   if (is_on_gpu(config) && model.moe_token_dispatcher_type == Dispatcher::Flex) {
-    // There the rank in the middle sends nothing to itself: a row for each other rank.
+    // The middle rank sends no rows to itself: one row for each other rank.
     ModelConfig by_rank = model;
     by_rank.moe_flex_dispatcher_backend = FlexBackend::DeepEp;
     DispatchShape one_hop = shape;

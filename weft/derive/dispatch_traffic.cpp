@@ -9,11 +9,11 @@ namespace {
 
 constexpr double kProbabilityBytes = 4, kChoiceBytes = 4, kCountBytes = 8;
 
-// What travels with a row, and what a rank tells every other before.
+// Bytes that travel with a row, and counts exchanged beforehand.
 struct WireFormat {
-  double dispatch_bytes = 0, combine_bytes = 0;  // a row's payload
-  double probabilities = 0, choices = 0;         // a row
-  double counts = 0;                             // a rank
+  double dispatch_bytes = 0, combine_bytes = 0;  // payload per row
+  double probabilities = 0, choices = 0;         // per row
+  double counts = 0;                             // per rank
 };
 
 WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
@@ -23,7 +23,7 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
   const ExpertGrid grid = model.expert_grid();
   const auto k = static_cast<double>(grid.per_token);
   const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
-  // Padded, every expert gets as many rows of each rank, and nobody need be told.
+  // With padding, every expert gets a fixed number of rows of each rank: no counts are exchanged.
   const bool told = !model.moe_pad_expert_input_to_capacity;
   switch (model.moe_token_dispatcher_type) {
     case Dispatcher::AllToAll:
@@ -34,7 +34,7 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
               .choices = 0,
               .counts = told ? static_cast<double>(grid.experts) : 0};
     case Dispatcher::AllGather:
-      // Outputs are summed on their way back, in fp32.
+      // Outputs are summed on the way back, in fp32.
       return {.dispatch_bytes = row,
               .combine_bytes = hidden * 4,
               .probabilities = k,
@@ -57,7 +57,8 @@ struct Rows {
 
 Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
   const auto ranks = static_cast<double>(shape.ranks);
-  const double inside = static_cast<double>(shape.ranks_per_node - 1);  // ranks
+  // other ranks in the machine
+  const double inside = static_cast<double>(shape.ranks_per_node - 1);
   const double between = static_cast<double>(shape.ranks - shape.ranks_per_node);
   const ExpertGrid grid = model.expert_grid();
   switch (model.moe_token_dispatcher_type) {
@@ -68,7 +69,7 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
         const double room =
             static_cast<double>(grid.experts * model.expert_capacity(shape.tokens)) /
             static_cast<double>(shape.tokens) / ranks;
-        // Padded, every expert gets as many rows whoever chose it; else no more than that.
+        // padded: the capacity, whatever was chosen; else at most the capacity
         each = model.moe_pad_expert_input_to_capacity ? room : std::min(each, room);
       }
       return {.inside = inside * each, .between = between * each};
@@ -78,12 +79,12 @@ Rows rows_of_token(const ModelConfig& model, const DispatchShape& shape) {
     case Dispatcher::Flex:
       break;
   }
-  // The chance that a token has an expert on one given rank, and in one given machine.
+  // Probability that a token has an expert on a given rank, and in a given machine.
   const double rank = copies_of_token(model, shape.ranks, shape.ranks) / ranks;
   if (!passes_on(model, shape)) return {.inside = inside * rank, .between = between * rank};
   const auto machines = static_cast<double>(shape.machines());
   const double machine = copies_of_token(model, shape.ranks, shape.machines()) / machines;
-  // A rank passes on the tokens of its fellows, one in each machine.
+  // A rank forwards the tokens of its peers, one in each machine.
   return {.inside = machines * inside * rank, .between = (machines - 1) * machine};
 }
 

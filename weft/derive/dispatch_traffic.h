@@ -1,5 +1,5 @@
-// What each dispatcher puts on the wire in the forward of one layer, expected where every
-// expert is as likely: to hold against what was counted.
+// Expected wire traffic of each dispatcher in one layer's forward, assuming that all experts are
+// equally likely. Compared with counted traffic.
 #pragma once
 
 #include <cstdint>
@@ -8,32 +8,32 @@
 
 namespace weft::derive {
 
-// Of one rank, over one kind of link.
+// Traffic of one rank over one kind of link.
 struct WireTraffic {
-  double rows = 0;                                      // of dispatch; as many come back
-  double payload = 0, probabilities = 0, metadata = 0;  // bytes of dispatch and combine together
+  double rows = 0;                                      // of dispatch; combine returns equally many
+  double payload = 0, probabilities = 0, metadata = 0;  // bytes of dispatch plus combine
 
   double bytes() const { return payload + probabilities + metadata; }
 };
 
 struct DispatchTraffic {
-  WireTraffic inside, between;  // inside the sender's machine; between machines
+  WireTraffic inside, between;  // within the sender's machine; between machines
 };
 
-// Ranks of the expert-parallel group, of which `ranks_per_node` are in the sender's machine, each
-// bringing as many tokens. Only flex asks for the machines, and wants as many ranks in each.
+// Ranks of the expert-parallel group, `ranks_per_node` of them in the sender's machine, each with
+// equally many tokens. Only flex uses machines, and needs equally many ranks in each.
 struct DispatchShape {
   std::int64_t ranks = 1, ranks_per_node = 1, tokens = 0;
-  bool is_uneven = false;  // machines hold unequal parts of some group: deepep passes nothing on
+  bool is_uneven = false;  // machines hold unequal parts of some group: deepep does not forward
 
   std::int64_t machines() const { return ranks / ranks_per_node; }
 };
 
-// Whether a token crosses to a machine once and a rank there passes it on: hybridep always, deepep
+// True if a token crosses to a machine once, and a rank there forwards it: hybridep always, deepep
 // between machines with several ranks each.
 bool passes_on(const config::ModelConfig& model, const DispatchShape& shape);
 
-// Rows inside a machine are those that the ranks in the middle pass on, where they do.
+// With forwarding, rows within a machine are those that middle ranks forward.
 DispatchTraffic expected_traffic(const config::ModelConfig& model, const DispatchShape& shape);
 
 }  // namespace weft::derive

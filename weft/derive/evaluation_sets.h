@@ -1,4 +1,4 @@
-// The data sets that a run evaluates on beside what it holds out of its own data.
+// Data sets for evaluation, besides the held-out part of the training data.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace weft::derive {
 
 struct EvaluationSet {
-  std::string name;  // given as NAME=PATH, or the last part of the path
+  std::string name;  // from NAME=PATH, or the last part of the path
   std::string path;
 };
 
-// One of each entry of dataset.valid_data_path, in their order.
+// One per entry of dataset.valid_data_path, in order.
 std::vector<EvaluationSet> evaluation_sets_of(const config::DatasetConfig& dataset);
 
-// Where the path begins in an entry: behind `NAME=`, where the name has no slash.
+// Start of the path in an entry: after `NAME=` if the name has no slash, else 0.
 std::size_t path_begin(std::string_view entry);
 
 }  // namespace weft::derive

@@ -8,13 +8,13 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// Every function counts multiplications of one token's forward. Each is two operations, and the
-// backward costs twice the forward: times 6 in the end.
+// Functions count multiply-adds of one token's forward. Each is two operations, and backward costs
+// twice the forward: a factor of 6 in total.
 constexpr double kForwardOperations = 2, kOperations = 3 * kForwardOperations;
 
 using base::number;
 
-// Scores and values over half the sequence each are q * S together; a window of W tokens is full
+// Scores and values over half the sequence each: q * S together. A window of W tokens is full
 // except at the beginning.
 double grouped_attention_flops(const ModelConfig& model, std::int64_t layer) {
   const double h = number(model.hidden_size), seq = number(model.seq_length);

@@ -1,20 +1,20 @@
-// How much a model computes.
+// Floating-point operations of a model.
 #pragma once
 
 #include "weft/config/model_config.h"
 
 namespace weft::derive {
 
-// Floating-point operations of one token in one training step, forward and backward: matrix
-// products and causal attention, multi-token prediction with its own run of the head; no
-// recomputation, embedding lookup or router.
+// Operations per token and training step, forward and backward: GEMMs and causal attention,
+// including multi-token prediction with its own head pass. Excluded: recomputation, embedding
+// lookup, router.
 double flops_per_token(const config::ModelConfig& model);
 
-// Of them, those of the forward of one layer.
+// Operations of one layer's forward, per token.
 struct LayerFlops {
   double attention = 0;
-  double feed_forward = 0;    // the experts that a token takes, or the dense one
-  double shared_experts = 0;  // which every token takes
+  double feed_forward = 0;    // the experts that a token visits, or the dense feed-forward
+  double shared_experts = 0;  // visited by every token
 
   double all() const { return attention + feed_forward + shared_experts; }
 };

@@ -19,11 +19,11 @@ struct Known {
       host_memory_gbps;
 };
 
-// Memory: the total that CUDA gives (cudaMemGetInfo), as public reports of PyTorch print it ("a
-// total capacity of ..."): A100 and H100 79.1, H200 139.7 (the one that Weft was measured on says
-// 139), B200 178.35, B300 267.69, GB200 184.31, GB300 276.50 GiB. Drivers differ by a tenth of a
-// GiB; the least that was found is taken. VR200 and R100: as advertised.
-// In a rack of GB200, GB300 or VR200, NVLink joins 72.
+// Memory: total reported by CUDA (cudaMemGetInfo), from public PyTorch reports ("a total capacity
+// of ..."): A100 and H100 79.1, H200 139.7 (139 on the one used for measurements), B200 178.35,
+// B300 267.69, GB200 184.31, GB300 276.50 GiB. Drivers differ by a tenth of a GiB; the smallest
+// value found is used. VR200 and R100: as advertised. In a rack of GB200, GB300 or VR200, NVLink
+// joins 72 GPUs.
 constexpr Known kKnown[] = {
     {Gpu::A100, "NVIDIA A100-SXM4-80GB", 8, 8, 8, 84.9, 312, 2039, 300, 32, 2000, 51.2},
     {Gpu::H100, "NVIDIA H100 80GB HBM3", 9, 8, 8, 84.9, 989, 3350, 450, 64, 2000, 76.8},
@@ -66,13 +66,13 @@ GpuFacts gpu_facts(const HardwareConfig& hardware) {
   for (const Known& known : kKnown) {
     if (facts.name.starts_with(known.name)) facts.nvlink_domain = known.nvlink_domain;
   }
-  // Outside the range of the key it is refused elsewhere, and says nothing here.
+  // Values out of range are refused elsewhere and ignored here.
   const double capability = hardware.compute_capability.value_or(0);
   if (capability >= 1 && capability <= 1000) facts.major = static_cast<int>(capability);
   if (hardware.host_memory_gb) facts.host_memory_gb = hardware.host_memory_gb;
   const bool joins_machines = facts.nvlink_domain > facts.gpus_per_node;
   if (hardware.gpus_per_node) facts.gpus_per_node = static_cast<int>(*hardware.gpus_per_node);
-  // NVLink joins the GPUs of a machine, however many it is said to have.
+  // NVLink joins all GPUs of a machine, whatever their configured number.
   facts.nvlink_domain = std::max(joins_machines ? facts.nvlink_domain : 0, facts.gpus_per_node);
   return facts;
 }
@@ -89,7 +89,7 @@ std::optional<bool> supports(FlexBackend backend, const HardwareConfig& hardware
     case FlexBackend::HybridEp:
       return older || *gpu.major == 10;
     case FlexBackend::NcclEp:
-      return std::nullopt;  // wherever NCCL is
+      return std::nullopt;  // depends on NCCL
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Which part of the model a pipeline rank holds.
+// Part of the model on a pipeline rank.
 #pragma once
 
 #include <vector>
@@ -12,18 +12,18 @@ struct Holding {
   std::vector<int> layers;  // ascending
   bool embedding = false;
   bool head = false;
-  std::vector<int> later_chunks = {};  // the first layer of each chunk but the first
+  std::vector<int> later_chunks = {};  // first layer of each chunk except the first
 
   bool has_layer(int layer) const;
-  // The chunk of a layer, from 0; the embedding is in the first, the head in the last.
+  // Chunk of a layer, from 0. The embedding is in the first chunk, the head in the last.
   int chunk_of_layer(int layer) const;
   int last_chunk() const { return static_cast<int>(later_chunks.size()); }
-  // Tied embeddings between two ranks: the head's rank has its own copy of the embedding's table.
+  // True for tied embeddings on two ranks: the head's rank holds a copy of the embedding table.
   bool copies_table(const config::ModelConfig& config) const;
 };
 
 Holding whole_model(const config::ModelConfig& config);
-// Of pipeline rank `pp_rank`; the config has been validated.
+// Holding of pipeline rank `pp_rank`; the config is valid.
 Holding holding_of(const config::ModelConfig& config,
                    int pp_rank,
                    Placement placement = Placement::Ring);

@@ -2,8 +2,8 @@
 
 namespace weft::derive {
 
-// The loss of a token needs the sums of all tensor-parallel ranks, which travel behind the logits
-// of all tokens. A gradient in fp32 is as large as the logits, whose place it takes.
+// With tensor parallelism, a token's loss needs sums of all ranks, which arrive after the logits of
+// all tokens. An fp32 gradient is as large as the logits and takes their place.
 std::int64_t logits_chunk(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const bool has_its_sums = model.tensor_model_parallel_size == 1;

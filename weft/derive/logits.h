@@ -1,4 +1,4 @@
-// How many logits exist at a time.
+// Number of logits that exist at a time.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace weft::derive {
 
-// Between forward and backward of the head: all in fp32, whose gradient may take their place, or
-// their gradient alone, in the dtype of the parameters.
+// Tensor kept between the head's forward and backward. Whole: all fp32 logits, whose gradient may
+// take their place. AsGradient: the gradient alone, in the parameters' dtype.
 enum class LogitsKept { Whole, AsGradient };
 
 LogitsKept logits_kept(const config::Config& config);
-// Tokens of a part in a training step; 0: all at once.
+// Tokens per chunk in a training step; 0: all at once.
 std::int64_t logits_chunk(const config::Config& config);
 
 }  // namespace weft::derive

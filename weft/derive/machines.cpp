@@ -21,7 +21,7 @@ GroupPlace most_remote(const std::vector<std::vector<int>>& groups, std::int64_t
   GroupPlace most{.in_machine = std::ssize(groups.front()) + 1};
   for (const std::vector<int>& group : groups) {
     const std::vector<std::int64_t> counts = members_by_machine(group, ranks_per_node);
-    std::size_t first = 0;  // member of a machine
+    std::size_t first = 0;  // first member in the machine
     for (const std::int64_t count : counts) {
       if (count < most.in_machine) {
         most = {.rank = group[first], .machines = std::ssize(counts), .in_machine = count};

@@ -11,7 +11,7 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// Ranks that share each kind of state; 1: every rank keeps all of its own.
+// Number of ranks that shard each kind of state; 1: not sharded.
 struct Shares {
   std::int64_t weights = 1;
   std::int64_t gradients = 1;
@@ -40,7 +40,7 @@ std::int64_t shared(std::int64_t bytes, std::int64_t ranks) { return (bytes + ra
 
 constexpr std::int64_t kUntrainedBytes = 4;
 
-// Of so many parameters, those of a rank whose optimizer state is in host memory.
+// Parameters of a rank, of `parameters` shared by `ranks`, with optimizer state in host memory.
 std::int64_t offloaded(const Config& config, std::int64_t parameters, std::int64_t ranks) {
   const double own = static_cast<double>(shared(parameters, ranks));
   return static_cast<std::int64_t>(std::ceil(optimizer_offload(config).fraction * own));
@@ -109,7 +109,7 @@ StateBytes state_bytes(const Config& config, const RankParameters& parameters) {
   };
   const Shares dense = shares_among(layout.world / (layout.tp * layout.pp));
   const Shares experts = shares_among(layout.world / (layout.etp * layout.ep * layout.pp));
-  // In host memory fp32 weights have a master copy too.
+  // In host memory, fp32 weights have a master copy too.
   const std::int64_t each_there = each.optimizer + (is_fp32(config) ? 4 : 0);
   const std::int64_t there = offloaded(config, parameters.dense, dense.optimizer) +
                              offloaded(config, parameters.experts, experts.optimizer);

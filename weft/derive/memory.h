@@ -1,4 +1,4 @@
-// How many bytes of weights, gradients and optimizer state a rank keeps. Activations are not here.
+// Bytes of weights, gradients and optimizer state per rank, without activations.
 #pragma once
 
 #include <cstdint>
@@ -9,37 +9,38 @@
 
 namespace weft::derive {
 
-// For one parameter, before anything is sharded.
+// Bytes per parameter, before sharding.
 struct ParameterBytes {
   std::int64_t weight = 0;
   std::int64_t gradient = 0;
-  std::int64_t optimizer = 0;  // moments, and a master weight where the weight is not fp32
+  std::int64_t optimizer = 0;  // moments, and a master weight unless weights are fp32
 };
-// Muon keeps one moment where Adam keeps two, and Adam for what is no matrix: counted as Adam.
+// Counted as Adam for every optimizer: Muon keeps one moment instead of two, and uses Adam for
+// parameters that are no matrices.
 ParameterBytes bytes_of_parameter(const config::Config& config);
 
-// Whether the optimizer keeps of its fp32 master weights only the 16 bits that bf16 weights lack.
-// Not where state is offloaded: the host has no weights that lack them.
+// True if the optimizer keeps, of fp32 master weights, only the 16 bits that bf16 weights lack.
+// False with offloaded state: the host has no weights to complete them.
 bool keeps_remainders(const config::Config& config);
-// Whether they are fp16.
+// True if master weights are fp16.
 bool keeps_half_masters(const config::Config& config);
 
-// Of so many ranks that hold the same parameters, those that share one copy of their optimizer's
-// state: the ranks of an instance, where the optimizer is distributed.
+// Among `ranks` with equal parameters, the ranks that share one copy of the optimizer state: those
+// of one instance of a distributed optimizer.
 std::int64_t ranks_of_instance(const config::Config& config, std::int64_t ranks);
 
 struct StateBytes {
   std::int64_t weights = 0;
   std::int64_t gradients = 0;
   std::int64_t optimizer = 0;
-  std::int64_t offloaded = 0;  // optimizer state in host memory, with a master weight of every kind
-  // Of the device's memory.
+  std::int64_t offloaded = 0;  // optimizer state in host memory, always with master weights
+  // Bytes of device memory.
   std::int64_t total() const { return weights + gradients + optimizer; }
 };
 
-// Of a rank with these parameters. A distributed optimizer shares optimizer state between dp * cp
-// ranks, that of experts between edp, or those of them that are one of its instances; a fully
-// sharded run shares what its strategy says.
+// State of a rank with these parameters. A distributed optimizer shards state over dp * cp ranks,
+// experts' state over edp ranks, or over one instance among them. A fully sharded run shards by its
+// strategy.
 StateBytes state_bytes(const config::Config& config, const RankParameters& parameters);
 
 }  // namespace weft::derive

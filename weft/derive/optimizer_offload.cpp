@@ -8,7 +8,7 @@
 namespace weft::derive {
 namespace {
 
-// Elements: where parameters begin, and wide enough for any vector unit.
+// elements: parameters' alignment, sufficient for any vector unit
 constexpr std::int64_t kCutMultiple = 64;
 
 std::int64_t up_to_cut(std::int64_t elements) {

@@ -1,26 +1,26 @@
-// What one step of the optimizer moves for each parameter whose state a rank keeps.
+// Bytes that an optimizer step moves, per parameter with state on the rank.
 #pragma once
 
 #include "weft/config/config.h"
 
 namespace weft::derive {
 
-// Bytes of one parameter.
+// Bytes per parameter.
 struct OptimizerTraffic {
-  // Read and written by AdamW where the state is on the device. Moments and masters are read and
-  // written, gradients read and weights written; those that are masters, or a half of them, are
-  // read too.
+  // Reads and writes of AdamW with state on the device. Moments and masters are read and written,
+  // gradients read, weights written. Weights that are masters, or half of them, are also read.
   double device = 0;
-  // The same in the host's memory, where the state is there. The host has master weights whatever
-  // the weights are, and makes others of them where those are not fp32.
+  // Reads and writes in host memory, with state there. The host always has master weights; unless
+  // weights are fp32, it also writes converted weights.
   double host = 0;
-  // Over the link, where the state is on the host: a gradient there, and a weight back.
+  // Transfers with state on the host: gradients down, weights up.
   double download = 0, upload = 0;
-  double gradient = 0;  // as a rank has it
+  double gradient = 0;  // as stored on a rank
 };
 OptimizerTraffic optimizer_traffic(const config::Config& config);
 
-// Of gradients between the ranks that sum them, and of weights between those that gather them.
+// Bytes per parameter of gradients between ranks that sum them, and of weights between ranks that
+// gather them.
 double reduced_bytes(const config::Config& config);
 double gathered_bytes(const config::Config& config);
 

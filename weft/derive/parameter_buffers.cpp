@@ -9,11 +9,10 @@
 namespace weft::derive {
 namespace {
 
-constexpr std::int64_t kSmallestBucket = 40'000'000;  // parameters, where nobody says how many
+constexpr std::int64_t kSmallestBucket = 40'000'000;  // parameters, if no size is given
 constexpr std::int64_t kBucketForEachRank = 1'000'000;
-// A bucket is complete when the backward has passed its first layer, so the last one is exchanged
-// when nothing is left to hide it: it may be so much of all at most, whatever its size is said to
-// be.
+// A bucket is complete after the backward of its first layer, so the last bucket's exchange has no
+// compute to hide it. This limits its share of all elements, whatever the configured size.
 constexpr std::int64_t kPortions = 16;
 
 bool is_table(const ParameterSpec& spec) { return spec.name == "embedding.weight"; }
@@ -28,7 +27,7 @@ BufferRules rules_for(const config::Config& config, int pp_rank, std::int64_t ra
   const bool overlaps = ddp.overlap_grad_reduce || ddp.overlap_param_gather;
   BufferRules rules{.shards = ddp.use_distributed_optimizer ? ranks_of_instance(config, ranks) : 1};
   if (overlaps || ddp.use_distributed_optimizer) rules.chunks = Chunks::Apart;
-  // A chunk's weights are gathered under the optimizer's work on the next one: all of them at once.
+  // A chunk's weights are all gathered at once, under the optimizer's work on the next chunk.
   const bool by_chunks =
       config.optimizer.overlap_param_gather_with_optimizer_step && virtual_stages(config.model) > 1;
   if (!overlaps || pp_rank > 0 || by_chunks) return rules;

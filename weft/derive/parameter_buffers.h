@@ -1,4 +1,4 @@
-// In which buckets a rank exchanges gradients and weights with the ranks that hold the same.
+// Buckets in which a rank exchanges gradients and weights with ranks that hold equal parameters.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace weft::derive {
 
-// By home; what is not trained is one bucket that nobody exchanges.
+// By home. Untrained parameters are one bucket without exchange.
 struct BufferScheme {
   BufferRules dense, expert;
   config::Precision gradients = config::Precision::Fp32;
@@ -17,16 +17,16 @@ struct BufferScheme {
   BufferRules of(Home home) const;
 };
 
-// Of a pipeline rank. Without overlap a chunk's gradients are one bucket; with it they are cut on
-// the first stage alone: the later ones have the bubble to exchange in.
+// Scheme of a pipeline rank. Without overlap, a chunk's gradients are one bucket. With overlap,
+// only the first stage cuts them: later stages exchange during the bubble.
 BufferScheme buffer_scheme(const config::Config& config, int pp_rank);
 
-// What a rank has its gradients in: fp32, or bf16 where optimizer.main_grads_dtype says so.
+// Dtype of stored gradients: fp32, or bf16 by optimizer.main_grads_dtype.
 config::Precision main_gradients(const config::Config& config);
-// What they are between the ranks that sum them: never wider than that.
+// Dtype of gradients in flight: never wider than stored.
 config::Precision gradient_wire(const config::Config& config);
 
-// How a rank's parameters of one home lie; in order of use.
+// Layout of a rank's parameters of one home; they are given in order of use.
 BufferLayout lay_out(const config::ModelConfig& model,
                      const Holding& holding,
                      const std::vector<const ParameterSpec*>& parameters,

@@ -8,7 +8,7 @@
 namespace weft::derive {
 namespace {
 
-// Collects specs, each with the part that a rank has of it.
+// Collects parameter specs with the rank's part of each.
 class SpecList {
  public:
   SpecList(const config::ModelConfig& config, const AxisRanks& ranks)
@@ -41,7 +41,7 @@ class SpecList {
          .init_deviation = deviation});
   }
 
-  // One matrix for each expert of the model.
+  // One matrix per expert of the model.
   void experts(std::string name, base::Shape shape, int layer, double deviation, AxisSplit each) {
     const std::int64_t count = config_.experts();
     ++each.dim;
@@ -68,7 +68,7 @@ class SpecList {
   const AxisRanks ranks_;
 };
 
-// Rows (outputs) or columns (inputs) of a matrix, divided among the ranks of an axis.
+// Splits rows (outputs) or columns (inputs) of a matrix among the ranks of an axis.
 AxisSplit rows(std::vector<SplitBlock> blocks, Axis axis = Axis::Tp) {
   return {.axis = axis, .dim = 0, .blocks = std::move(blocks)};
 }
@@ -76,7 +76,7 @@ AxisSplit columns(std::int64_t count, Axis axis = Axis::Tp) {
   return {.axis = axis, .dim = 1, .blocks = {{.count = count}}};
 }
 
-// Of the initial weights: of products, and of those that add to the residual stream.
+// Initial standard deviations: of most matrices, and of those that add to the residual stream.
 struct Deviations {
   double in, out;
 };
@@ -96,7 +96,7 @@ void list_attention(SpecList& list,
               deviations.in,
               {rows({queries, keys, keys})});
   if (config.qk_layernorm != config::QkNorm::None) {
-    // A norm of heads is the same for all of them; one of the projection has its channels.
+    // A per-head norm is shared by all heads; a norm of the projection has its channels.
     const bool per_head = config.qk_layernorm == config::QkNorm::Head;
     const auto norm = [&](const char* name, const SplitBlock& channels) {
       if (per_head) return list.norm(prefix + name, config.head_dim(), layer);
@@ -119,7 +119,7 @@ void list_latent_attention(SpecList& list,
   const std::int64_t up = heads * (config.qk_head_dim + config.v_head_dim);
   const std::int64_t value = heads * config.v_head_dim;
   const std::string prefix = base::text("layers.{}.attention.", layer);
-  // What is compressed is the same on all ranks; whole queries are divided by heads.
+  // Compressed columns are equal on all ranks; whole queries are divided by heads.
   const SplitBlock queries{.count = query, .most_parts = config.q_lora_rank ? 1 : heads};
   const SplitBlock compressed{.count = r + p, .most_parts = 1};
   list.norm(prefix + "norm.weight", d, layer);
@@ -137,7 +137,7 @@ void list_latent_attention(SpecList& list,
   list.matrix(prefix + "proj.weight", {d, value}, layer, deviations.out, {columns(value)});
 }
 
-// Two matrices: gate and up, each divided on its own, and down.
+// Gate and up, each divided separately, and down.
 void list_feed_forward(SpecList& list,
                        const std::string& prefix,
                        std::int64_t hidden,

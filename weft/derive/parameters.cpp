@@ -11,7 +11,7 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// A norm of heads is the same for all of them; one of the projection has its channels.
+// A per-head norm is shared by all heads; a norm of the projection has its channels.
 void add_query_key_norms(const ModelConfig& model, LayerParameters& to) {
   switch (model.qk_layernorm) {
     case QkNorm::None:
@@ -41,9 +41,9 @@ LayerParameters grouped_attention(const ModelConfig& model) {
   return result;
 }
 
-// What compresses queries, keys and values is whole on every rank, and so are the norms between
-// (whatever model.qk_layernorm says); heads divide what expands them, and queries that are not
-// compressed. model.add_bias_linear gives a bias to the projection back alone.
+// Compression of queries, keys and values is whole on every rank, and so are the norms between,
+// whatever model.qk_layernorm says. Heads divide the expansions, and uncompressed queries.
+// model.add_bias_linear adds a bias to the output projection only.
 LayerParameters latent_attention(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size, heads = model.num_attention_heads;
   const std::int64_t query = heads * (model.qk_head_dim + model.qk_pos_emb_head_dim);
@@ -55,8 +55,8 @@ LayerParameters latent_attention(const ModelConfig& model) {
                     (model.add_bias_linear ? h : 0)};
 }
 
-// Projections to queries, keys, values and their gate, to the two scalars of a value head, the
-// convolution over queries, keys and values, the decay and its bias, the norm, the projection back.
+// Projections to queries, keys, values and gate, and to two scalars per value head; the convolution
+// over queries, keys and values; the decay and its bias; the norm; the output projection.
 LayerParameters delta_net(const ModelConfig& model) {
   const std::int64_t h = model.hidden_size, value_heads = model.linear_num_value_heads;
   const std::int64_t key = model.linear_num_key_heads * model.linear_key_head_dim;
@@ -78,7 +78,7 @@ LayerParameters attention(const ModelConfig& model, std::int64_t layer) {
   return {};
 }
 
-// Adds a feed-forward that tensor parallelism shares.
+// Adds a feed-forward that tensor parallelism splits.
 void add_feed_forward(const ModelConfig& model, std::int64_t width, LayerParameters& to) {
   to.split += model.feed_forward_matrices() * model.hidden_size * width;
   if (!model.add_bias_linear) return;
@@ -177,7 +177,7 @@ double most_parameters(const ModelConfig& model) {
 std::vector<RankParameters> rank_parameters(const Config& config) {
   const ModelConfig& model = config.model;
   const grid::Layout layout = layout_of(config);
-  // Of padding there are no weights.
+  // Padding has no weights.
   const std::int64_t rows =
       std::min(model.vocab_size, split_between(model.padded_vocab_size(), layout.tp));
   const std::int64_t table = rows * model.hidden_size;

@@ -10,16 +10,16 @@ namespace weft::derive {
 using namespace config;
 namespace {
 
-// More symbols than any model has layers; also bounds what repeats may unfold to.
+// More symbols than any model has layers; also bounds the expansion of repeats.
 constexpr std::size_t kMostSymbols = 100000;
 constexpr int kDeepestNesting = 16;
 
-// Unfolds the repeats of a layout text: "Et*3|(tt|)*2L" to "Ettt|tt|tt|L".
+// Expands the repeats of a layout text: "Et*3|(tt|)*2L" to "Ettt|tt|tt|L".
 class LayoutReader {
  public:
   explicit LayoutReader(std::string_view text) : text_(text) {}
 
-  // The unfolded symbols, or nothing and `complaint`.
+  // Expanded symbols; nullopt: see `complaint`.
   std::optional<std::string> read() {
     std::string symbols = sequence(0);
     if (complaint_.empty() && at_ < text_.size()) fail("')' without '('");
@@ -165,7 +165,7 @@ Stages from_layout(const ModelConfig& model) {
 
 Stages refused(std::string complaint) { return {.all = {}, .complaints = {std::move(complaint)}}; }
 
-// Layers of each pipeline rank, as even as the keys ask; nothing and `complaint` where they do not
+// Layers per pipeline rank, as even as the keys ask; empty, with `complaint`, if they do not
 // divide.
 std::vector<std::int64_t> layers_of_ranks(const ModelConfig& model, std::string& complaint) {
   const std::int64_t pp = model.pipeline_model_parallel_size, vpp = virtual_stages(model);
@@ -222,8 +222,8 @@ std::vector<std::int64_t> layers_of_ranks(const ModelConfig& model, std::string&
   return layers;
 }
 
-// A rank's layers are spread evenly over its chunks; the embedding takes a place in the first stage
-// and the loss one in the last, where they count.
+// Spreads a rank's layers evenly over its chunks. If they are accounted for, the embedding takes a
+// place in the first stage, and the loss one in the last.
 Stages even_stages(const ModelConfig& model) {
   std::string complaint;
   const std::vector<std::int64_t> ranks = layers_of_ranks(model, complaint);
