@@ -1,4 +1,4 @@
-#include "weft/base/bell.h"
+#include "weft/base/threads/bell.h"
 
 #include <gtest/gtest.h>
 

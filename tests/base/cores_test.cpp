@@ -1,4 +1,4 @@
-#include "weft/base/cores.h"
+#include "weft/base/threads/cores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Files of a user, and files that a command wrote before.
-#include "weft/base/overwrite.h"
+#include "weft/base/files/overwrite.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/plain_text.h"
 #include "weft/base/text.h"
 

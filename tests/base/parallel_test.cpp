@@ -1,4 +1,4 @@
-#include "weft/base/parallel.h"
+#include "weft/base/threads/parallel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/base/pipe.h"
+#include "weft/base/files/pipe.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,10 +1,10 @@
-#include "weft/checkpoint/bf16_reference.h"
+#include "weft/checkpoint/tensors/bf16_reference.h"
 
 #include <map>
 
 #include "tests/checkpoint/golden_support.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_tensors.h"
+#include "weft/checkpoint/huggingface/huggingface_tensors.h"
 
 namespace weft::checkpoint {
 namespace bf16_reference_test {

@@ -8,7 +8,7 @@
 
 #include "tests/checkpoint/golden_support.h"
 #include "tests/sanitized.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/state_reader.h"
 #include "weft/checkpoint/step_folders.h"

@@ -8,7 +8,7 @@
 #include "tests/devices/devices_support.h"
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/state_reader.h"

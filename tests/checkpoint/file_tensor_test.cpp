@@ -1,4 +1,4 @@
-#include "weft/checkpoint/file_tensor.h"
+#include "weft/checkpoint/tensors/file_tensor.h"
 
 #include <cmath>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "weft/base/error.h"
-#include "weft/checkpoint/file_tensor.h"
+#include "weft/checkpoint/tensors/file_tensor.h"
 
 namespace weft::checkpoint {
 

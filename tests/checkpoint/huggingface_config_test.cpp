@@ -1,9 +1,9 @@
-#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface/huggingface_config.h"
 
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/golden_support.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 
 namespace weft::checkpoint {
 namespace huggingface_config_test {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/golden_support.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/config/field.h"
 #include "weft/words/recipe.h"
 

@@ -1,4 +1,4 @@
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 
 #include <cstring>
 #include <map>

@@ -7,8 +7,8 @@
 #include "tests/checkpoint/small_configs.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_config.h"
-#include "weft/checkpoint/huggingface_shapes.h"
+#include "weft/checkpoint/huggingface/huggingface_config.h"
+#include "weft/checkpoint/huggingface/huggingface_shapes.h"
 #include "weft/derive/parameters.h"
 
 namespace weft::checkpoint {

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "tests/checkpoint/golden_support.h"
-#include "weft/base/file.h"
-#include "weft/checkpoint/huggingface.h"
-#include "weft/checkpoint/huggingface_files.h"
+#include "weft/base/files/file.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface_files.h"
 
 namespace weft::checkpoint {
 namespace new_folder_test {

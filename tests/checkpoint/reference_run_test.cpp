@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/golden_support.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 
 namespace weft::checkpoint {
 namespace reference_run_test {

@@ -1,4 +1,4 @@
-#include "weft/checkpoint/safetensors.h"
+#include "weft/checkpoint/tensors/safetensors.h"
 
 #include <cstring>
 

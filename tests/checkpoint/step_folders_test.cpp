@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/manifest.h"
 

@@ -3,7 +3,7 @@
 
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
-#include "weft/cli/dispatch_report.h"
+#include "weft/cli/bench/dispatch_report.h"
 
 namespace weft::cli {
 namespace bench_dispatch_test {

@@ -13,9 +13,9 @@
 #include "tests/cli/program_support.h"
 #include "weft/base/error.h"
 #include "weft/base/json.h"
-#include "weft/cli/child.h"
-#include "weft/cli/gpu_bench_report.h"
-#include "weft/cli/gpu_peers.h"
+#include "weft/cli/bench/gpu_bench_report.h"
+#include "weft/cli/run/child.h"
+#include "weft/cli/run/gpu_peers.h"
 #include "weft/kernels/device.h"
 
 namespace weft::cli {

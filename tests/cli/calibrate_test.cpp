@@ -6,9 +6,9 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
-#include "weft/base/cores.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/base/threads/cores.h"
 
 namespace weft::cli {
 namespace calibrate_test {

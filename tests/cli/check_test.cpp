@@ -5,7 +5,7 @@
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/cli/check_report.h"
+#include "weft/cli/judge/check_report.h"
 
 namespace weft::cli {
 namespace check_test {

@@ -6,7 +6,7 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/data/sequences_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 

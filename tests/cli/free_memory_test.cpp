@@ -1,9 +1,9 @@
-#include "weft/cli/free_memory.h"
+#include "weft/cli/run/free_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {

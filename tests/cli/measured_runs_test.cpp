@@ -6,16 +6,16 @@
 #include <map>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/median.h"
 #include "weft/base/text.h"
-#include "weft/cli/program_option.h"
-#include "weft/cli/schedule_costs.h"
+#include "weft/cli/plan/program_option.h"
+#include "weft/cli/schedule/schedule_costs.h"
 #include "weft/derive/derived.h"
-#include "weft/plan/csv.h"
-#include "weft/plan/price.h"
-#include "weft/plan/run_hardware.h"
-#include "weft/plan/simulated_step.h"
+#include "weft/plan/hardware/run_hardware.h"
+#include "weft/plan/price/price.h"
+#include "weft/plan/price/simulated_step.h"
+#include "weft/plan/published/csv.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
 

@@ -1,13 +1,13 @@
 // A run that is too large is refused with what would make it fit, whatever it is too large for.
-#include "weft/cli/memory_limit.h"
+#include "weft/cli/memory/memory_limit.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/cli/machine_limit.h"
-#include "weft/cli/memory_search.h"
-#include "weft/cli/run_room.h"
+#include "weft/cli/memory/memory_search.h"
+#include "weft/cli/run/machine_limit.h"
+#include "weft/cli/run/run_room.h"
 #include "weft/derive/gpu.h"
-#include "weft/measure/less_offload.h"
+#include "weft/measure/memory/less_offload.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::cli {

@@ -1,5 +1,5 @@
 // The verdict of a comparison, on made-up times.
-#include "weft/cli/perf_against.h"
+#include "weft/cli/perf/perf_against.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Differences of step times that the spread of the steps explains.
-#include "weft/cli/perf_noise.h"
+#include "weft/cli/perf/perf_noise.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "tests/cli/program_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 

@@ -1,5 +1,5 @@
 // Searches that are kept in a file: for the same question alone, and never when they are damaged.
-#include "weft/cli/plan_kept.h"
+#include "weft/cli/plan/plan_kept.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "tests/cli/program_support.h"
 #include "weft/base/crc32c.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 

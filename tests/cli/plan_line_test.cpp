@@ -1,5 +1,5 @@
 // Pasted lines in commands that ask more of them than a run.
-#include "weft/cli/plan_line.h"
+#include "weft/cli/plan/plan_line.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/program_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "tests/cli/program_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/plan/hardware.h"
+#include "weft/plan/hardware/hardware.h"
 
 namespace weft::cli {
 namespace plan_test {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 
 namespace weft::cli {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/step_folders.h"

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "tests/cli/program_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::cli {
 namespace schedule_test {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "weft/cli/check_run.h"
+#include "weft/cli/judge/check_run.h"
 #include "weft/derive/derived.h"
 #include "weft/words/recipe.h"
 

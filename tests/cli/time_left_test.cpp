@@ -1,10 +1,10 @@
-#include "weft/cli/time_left.h"
+#include "weft/cli/terminal/time_left.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "weft/cli/train_progress.h"
+#include "weft/cli/run/train_progress.h"
 
 namespace weft::cli {
 namespace time_left_test {

@@ -12,10 +12,10 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
-#include "weft/base/cores.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/base/threads/cores.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {

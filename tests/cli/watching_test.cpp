@@ -7,7 +7,7 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/events/event_reader_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/events/event.h"

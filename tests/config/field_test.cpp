@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/config/key_table.h"
 #include "weft/config/ranges.h"
 

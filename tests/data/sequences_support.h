@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/indexed_builder.h"
 
 namespace weft::data {

@@ -1,4 +1,4 @@
-#include "weft/derive/buffer_layout.h"
+#include "weft/derive/memory/buffer_layout.h"
 
 #include <gtest/gtest.h>
 

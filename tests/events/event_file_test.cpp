@@ -11,7 +11,7 @@
 
 #include "tests/events/event_reader_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/random.h"
 #include "weft/base/text.h"
 

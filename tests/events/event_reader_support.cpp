@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::events {

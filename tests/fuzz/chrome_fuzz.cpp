@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "weft/base/error.h"
-#include "weft/trace/chrome_read.h"
-#include "weft/trace/device_exposure.h"
+#include "weft/trace/chrome/chrome_read.h"
+#include "weft/trace/exposure/device_exposure.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "weft/base/error.h"
-#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface/huggingface_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace weft::checkpoint;

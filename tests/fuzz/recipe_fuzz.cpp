@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/config/dump.h"
 #include "weft/words/recipe.h"
 

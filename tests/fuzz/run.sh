@@ -21,15 +21,15 @@ declare -A units=(
   [manifest]="$checkpoint/strict_json.cpp $checkpoint/file_tensor.cpp $checkpoint/manifest.cpp
     $checkpoint/manifest_read.cpp $checkpoint/step_folders.cpp weft/base/crc32c.cpp
     weft/base/crc32c_instruction.cpp weft/base/shape.cpp weft/base/slice.cpp
-    weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp"
+    weft/base/files/descriptor.cpp weft/base/files/file.cpp weft/base/files/file_write.cpp"
   [huggingface_config]="weft/config/model_config.cpp weft/derive/layer_kind.cpp
     $checkpoint/strict_json.cpp $checkpoint/huggingface_balance.cpp
     $checkpoint/huggingface_config_read.cpp $checkpoint/huggingface_config_write.cpp
     $checkpoint/huggingface_deepseek.cpp $checkpoint/huggingface_defaults.cpp
     $checkpoint/huggingface_family.cpp $checkpoint/huggingface_keys.cpp
     $checkpoint/huggingface_rope.cpp"
-  [chrome]="weft/trace/*.cpp weft/base/descriptor.cpp weft/base/file.cpp"
-  [config]="weft/base/descriptor.cpp weft/base/file.cpp weft/base/file_write.cpp weft/base/pipe.cpp
+  [chrome]="weft/trace/*.cpp weft/base/files/descriptor.cpp weft/base/files/file.cpp"
+  [config]="weft/base/files/descriptor.cpp weft/base/files/file.cpp weft/base/files/file_write.cpp weft/base/files/pipe.cpp
     weft/config/*.cpp weft/derive/gpu.cpp weft/derive/evaluation_sets.cpp"
   [words]="weft/words/*.cpp"
 )

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "weft/base/error.h"
-#include "weft/checkpoint/safetensors.h"
+#include "weft/checkpoint/tensors/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::span<const std::byte> file(reinterpret_cast<const std::byte*>(data), size);

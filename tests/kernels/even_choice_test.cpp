@@ -1,4 +1,4 @@
-#include "weft/kernels/cpu/even_choice.h"
+#include "weft/kernels/cpu/moe/even_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/base/error.h"
-#include "weft/kernels/cpu/blas.h"
+#include "weft/kernels/cpu/gemm/blas.h"
 #include "weft/kernels/onednn_report.h"
 
 namespace weft::kernels::cpu {

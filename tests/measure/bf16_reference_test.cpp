@@ -6,8 +6,8 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_tensors.h"
-#include "weft/measure/reference_check.h"
+#include "weft/checkpoint/huggingface/huggingface_tensors.h"
+#include "weft/measure/bench/reference_check.h"
 #include "weft/train/weights.h"
 #include "weft/words/recipe.h"
 #include "weft/words/resolution.h"

@@ -1,4 +1,4 @@
-#include "weft/measure/card_clock.h"
+#include "weft/measure/device/card_clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/measure/core_turn.h"
+#include "weft/measure/device/core_turn.h"
 
 #include <gtest/gtest.h>
 

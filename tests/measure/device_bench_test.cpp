@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "tests/devices/devices_support.h"
-#include "weft/measure/device_attention.h"
-#include "weft/measure/device_ceilings.h"
-#include "weft/measure/device_kernels.h"
-#include "weft/measure/device_products.h"
-#include "weft/measure/device_step.h"
+#include "weft/measure/device/device_attention.h"
+#include "weft/measure/device/device_ceilings.h"
+#include "weft/measure/device/device_kernels.h"
+#include "weft/measure/device/device_products.h"
+#include "weft/measure/device/device_step.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 

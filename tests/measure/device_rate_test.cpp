@@ -1,12 +1,12 @@
-#include "weft/measure/device_rate.h"
+#include "weft/measure/device/device_rate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "weft/measure/device_products.h"
-#include "weft/measure/device_step.h"
+#include "weft/measure/device/device_products.h"
+#include "weft/measure/device/device_step.h"
 
 namespace weft::measure {
 namespace device_rate_test {

@@ -1,4 +1,4 @@
-#include "weft/measure/dispatch_bench.h"
+#include "weft/measure/bench/dispatch_bench.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "tests/devices/devices_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
-#include "weft/measure/dispatch_trip.h"
+#include "weft/measure/bench/dispatch_trip.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::measure {

@@ -1,11 +1,11 @@
 // The planner's estimate stands in for a dry step where that takes long: it is near.
-#include "weft/measure/memory_estimate.h"
+#include "weft/measure/memory/memory_estimate.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "weft/measure/memory_savings.h"
+#include "weft/measure/memory/memory_savings.h"
 
 namespace weft::measure {
 namespace memory_estimate_test {

@@ -1,6 +1,6 @@
 // What makes a run fit that does not: the cheapest that does, and nothing that the host has no room
 // for.
-#include "weft/measure/memory_fit.h"
+#include "weft/measure/memory/memory_fit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "weft/measure/memory_forecast.h"
+#include "weft/measure/memory/memory_forecast.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"
 #include "weft/derive/derived.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/cost/nominal_costs.h"
 #include "weft/rules/validate.h"
 #include "weft/train/engine.h"
 

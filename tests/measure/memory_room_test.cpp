@@ -1,4 +1,4 @@
-#include "weft/measure/memory_room.h"
+#include "weft/measure/memory/memory_room.h"
 
 #include <gtest/gtest.h>
 

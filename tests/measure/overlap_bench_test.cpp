@@ -1,15 +1,15 @@
 // Evidence: communication ran while compute ran, and the milliseconds hidden are milliseconds
 // saved.
-#include "weft/measure/overlap_bench.h"
+#include "weft/measure/bench/overlap_bench.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/sanitized.h"
 #include "tests/train/train_support.h"
-#include "weft/base/cores.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/plan/overlap_prediction.h"
+#include "weft/base/threads/cores.h"
+#include "weft/plan/price/overlap_prediction.h"
 
 namespace weft::measure {
 

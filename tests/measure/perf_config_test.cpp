@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "weft/measure/perf_run.h"
+#include "weft/measure/runs/perf_run.h"
 #include "weft/rules/validate.h"
 
 namespace weft::measure {

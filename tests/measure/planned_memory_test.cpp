@@ -3,9 +3,9 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
-#include "weft/measure/counted_step.h"
-#include "weft/measure/memory_forecast.h"
-#include "weft/plan/price.h"
+#include "weft/measure/memory/memory_forecast.h"
+#include "weft/measure/runs/counted_step.h"
+#include "weft/plan/price/price.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
 

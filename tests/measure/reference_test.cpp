@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/measure/reference_check.h"
+#include "weft/measure/bench/reference_check.h"
 #include "weft/words/recipe.h"
 #include "weft/words/resolution.h"
 

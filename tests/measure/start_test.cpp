@@ -1,4 +1,4 @@
-#include "weft/measure/start.h"
+#include "weft/measure/runs/start.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "weft/measure/steady_part.h"
+#include "weft/measure/runs/steady_part.h"
 
 #include <gtest/gtest.h>
 

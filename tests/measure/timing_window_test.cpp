@@ -1,4 +1,4 @@
-#include "weft/measure/timing_window.h"
+#include "weft/measure/runs/timing_window.h"
 
 #include <gtest/gtest.h>
 

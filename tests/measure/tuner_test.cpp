@@ -1,4 +1,4 @@
-#include "weft/measure/tuner.h"
+#include "weft/measure/runs/tuner.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/measure/tune_bench.h"
-#include "weft/plan/tuning_grid.h"
+#include "weft/measure/bench/tune_bench.h"
+#include "weft/plan/tuning/tuning_grid.h"
 
 namespace weft::measure {
 namespace tuner_test {

@@ -5,10 +5,10 @@
 
 #include "tests/meta/page_support.h"
 #include "tests/meta/source_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/schedule/builders/pipeline.h"
-#include "weft/schedule/text.h"
-#include "weft/train/metrics.h"
+#include "weft/schedule/text/text.h"
+#include "weft/train/log/metrics.h"
 
 namespace weft::meta {
 namespace claims_test {

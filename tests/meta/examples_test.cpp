@@ -7,7 +7,7 @@
 
 #include "tests/meta/page_support.h"
 #include "tests/meta/shell_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::meta {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/meta/layers_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 
 namespace weft::meta {
 namespace layers_test {

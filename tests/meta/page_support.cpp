@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::meta {

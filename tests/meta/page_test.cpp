@@ -3,7 +3,7 @@
 #include "tests/meta/page_support.h"
 #include "tests/meta/shell_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/derive/derived.h"
 #include "weft/grid/grid.h"
 #include "weft/rules/validate.h"

@@ -1,4 +1,4 @@
-#include "weft/plan/calibration.h"
+#include "weft/plan/hardware/calibration.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/plan/calibrated_node.h"
-#include "weft/plan/calibration_doubts.h"
-#include "weft/plan/simulated_step.h"
+#include "weft/plan/cost/calibrated_node.h"
+#include "weft/plan/hardware/calibration_doubts.h"
+#include "weft/plan/price/simulated_step.h"
 
 namespace weft::plan {
 namespace calibration_test {

@@ -1,4 +1,4 @@
-#include "weft/plan/compute_rates.h"
+#include "weft/plan/hardware/compute_rates.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/plan/csv.h"
+#include "weft/plan/published/csv.h"
 
 #include <gtest/gtest.h>
 

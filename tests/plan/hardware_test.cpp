@@ -1,4 +1,4 @@
-#include "weft/plan/hardware.h"
+#include "weft/plan/hardware/hardware.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/config/codec.h"
 #include "weft/derive/gpu.h"

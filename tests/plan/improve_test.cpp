@@ -1,4 +1,4 @@
-#include "weft/plan/improve.h"
+#include "weft/plan/order/improve.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/simulate.h"
-#include "weft/plan/nominal_costs.h"
-#include "weft/plan/simulated_step.h"
-#include "weft/schedule/text.h"
+#include "weft/plan/cost/nominal_costs.h"
+#include "weft/plan/price/simulated_step.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::plan {
 namespace improve_test {

@@ -1,5 +1,5 @@
 // A search that was kept is the one that was made, and answers its own question alone.
-#include "weft/plan/kept_search.h"
+#include "weft/plan/search/kept_search.h"
 
 #include <gtest/gtest.h>
 

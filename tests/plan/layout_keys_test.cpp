@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "weft/plan/layout_space.h"
-#include "weft/plan/layout_ties.h"
+#include "weft/plan/search/layout_space.h"
+#include "weft/plan/search/layout_ties.h"
 
 namespace weft::plan {
 namespace layout_keys_test {

@@ -1,5 +1,5 @@
 // Which layouts a model could have: what divisions and rules say, stages, and what runs again.
-#include "weft/plan/layout_space.h"
+#include "weft/plan/search/layout_space.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/plan/search_support.h"
 #include "weft/derive/pipeline.h"
-#include "weft/plan/search.h"
+#include "weft/plan/search/search.h"
 
 namespace weft::plan {
 namespace layout_space_test {

@@ -1,4 +1,4 @@
-#include "weft/plan/measured_hardware.h"
+#include "weft/plan/hardware/measured_hardware.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/plan/price.h"
+#include "weft/plan/price/price.h"
 
 namespace weft::plan {
 namespace measured_hardware_test {

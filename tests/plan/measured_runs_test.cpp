@@ -1,9 +1,9 @@
 // What published runs say of a price: errors of the nearest, and modes that none of them has.
-#include "weft/plan/measured_runs.h"
+#include "weft/plan/published/measured_runs.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/plan/layout_choice.h"
+#include "weft/plan/search/layout_choice.h"
 
 namespace weft::plan {
 namespace measured_runs_test {

@@ -1,10 +1,10 @@
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/cost/nominal_costs.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
-#include "weft/plan/nominal_work.h"
+#include "weft/plan/cost/nominal_work.h"
 #include "weft/schedule/piece_parts.h"
 
 namespace weft::plan {

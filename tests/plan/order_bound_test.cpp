@@ -1,11 +1,11 @@
-#include "weft/plan/order_bound.h"
+#include "weft/plan/cost/order_bound.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/schedule/plans_support.h"
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/simulate.h"
-#include "weft/plan/simulated_step.h"
+#include "weft/plan/price/simulated_step.h"
 
 namespace weft::plan {
 namespace order_bound_test {

@@ -1,10 +1,10 @@
-#include "weft/plan/overlap_prediction.h"
+#include "weft/plan/price/overlap_prediction.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/plan/slow_down.h"
+#include "weft/plan/hardware/slow_down.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/plan.h"
 

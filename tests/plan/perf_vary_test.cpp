@@ -1,4 +1,4 @@
-#include "weft/plan/perf_vary.h"
+#include "weft/plan/tuning/perf_vary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/plan/pipeline_clock.h"
+#include "weft/plan/price/pipeline_clock.h"
 
 #include <gtest/gtest.h>
 

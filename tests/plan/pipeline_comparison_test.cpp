@@ -1,4 +1,4 @@
-#include "weft/plan/pipeline_comparison.h"
+#include "weft/plan/price/pipeline_comparison.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
-#include "weft/plan/simulated_step.h"
-#include "weft/plan/zero_bubble.h"
+#include "weft/plan/order/zero_bubble.h"
+#include "weft/plan/price/simulated_step.h"
 #include "weft/rules/validate.h"
-#include "weft/schedule/memory.h"
+#include "weft/schedule/memory/memory.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::plan {

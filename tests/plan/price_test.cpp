@@ -1,12 +1,12 @@
-#include "weft/plan/price.h"
+#include "weft/plan/price/price.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
 #include "weft/derive/derived.h"
-#include "weft/plan/kernel_work.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/cost/kernel_work.h"
+#include "weft/plan/cost/nominal_costs.h"
 
 namespace weft::plan {
 namespace price_test {

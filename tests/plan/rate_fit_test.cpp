@@ -1,4 +1,4 @@
-#include "weft/plan/rate_fit.h"
+#include "weft/plan/hardware/rate_fit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/plan/routing.h"
+#include "weft/plan/hardware/routing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // A plan as a person reads it: the own layout, ties, doubt, units, and what to type next.
-#include "weft/plan/search_report.h"
+#include "weft/plan/search/search_report.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/plan/time_text.h"
+#include "weft/plan/cost/time_text.h"
 
 namespace weft::plan {
 namespace search_report_test {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "weft/plan/layout_space.h"
+#include "weft/plan/search/layout_space.h"
 
 namespace weft::plan {
 

@@ -1,14 +1,14 @@
 // The search of layouts: what it finds is legal, fits, and is the best there is.
-#include "weft/plan/search.h"
+#include "weft/plan/search/search.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "tests/plan/search_support.h"
-#include "weft/plan/sensitivity.h"
-#include "weft/plan/time_text.h"
-#include "weft/plan/ways_to_fit.h"
+#include "weft/plan/cost/time_text.h"
+#include "weft/plan/memory/ways_to_fit.h"
+#include "weft/plan/price/sensitivity.h"
 #include "weft/rules/validate.h"
 
 namespace weft::plan {

@@ -1,14 +1,14 @@
-#include "weft/plan/simulated_run.h"
+#include "weft/plan/price/simulated_run.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/plan/price.h"
-#include "weft/plan/simulated_step.h"
-#include "weft/trace/dominant_wall.h"
-#include "weft/trace/walls.h"
+#include "weft/plan/price/price.h"
+#include "weft/plan/price/simulated_step.h"
+#include "weft/trace/exposure/dominant_wall.h"
+#include "weft/trace/exposure/walls.h"
 
 namespace weft::plan {
 namespace simulated_run_test {

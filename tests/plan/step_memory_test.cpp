@@ -1,10 +1,10 @@
-#include "weft/plan/step_memory.h"
+#include "weft/plan/memory/step_memory.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
-#include "weft/plan/nominal_costs.h"
-#include "weft/schedule/memory.h"
+#include "weft/plan/cost/nominal_costs.h"
+#include "weft/schedule/memory/memory.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::plan {

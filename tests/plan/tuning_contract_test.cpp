@@ -1,10 +1,10 @@
-#include "weft/plan/tuning_contract.h"
+#include "weft/plan/tuning/tuning_contract.h"
 
 #include <gtest/gtest.h>
 
 #include "weft/base/error.h"
 #include "weft/config/field.h"
-#include "weft/plan/tuning_moves.h"
+#include "weft/plan/tuning/tuning_moves.h"
 
 namespace weft::plan {
 namespace tuning_contract_test {

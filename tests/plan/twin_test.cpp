@@ -1,4 +1,4 @@
-#include "weft/plan/twin.h"
+#include "weft/plan/tuning/twin.h"
 
 #include <gtest/gtest.h>
 

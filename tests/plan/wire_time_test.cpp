@@ -1,5 +1,5 @@
 // Dispatch times against published ones: hidden 7168, 4096 tokens a rank, 256 experts, top-8.
-#include "weft/plan/wire_time.h"
+#include "weft/plan/hardware/wire_time.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/report/analyse.h"

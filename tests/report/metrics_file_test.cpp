@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::report {

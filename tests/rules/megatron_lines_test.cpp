@@ -1,7 +1,7 @@
 // Whole launch lines for Megatron-LM, judged as they are pasted.
 #include <gtest/gtest.h>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"

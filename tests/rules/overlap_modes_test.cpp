@@ -1,4 +1,4 @@
-#include "weft/rules/overlap_modes.h"
+#include "weft/rules/parallel/overlap_modes.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Slots of tensor-parallel overlap that are given by hand.
-#include "weft/rules/tp_slots.h"
+#include "weft/rules/parallel/tp_slots.h"
 
 #include <gtest/gtest.h>
 

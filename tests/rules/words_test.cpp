@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/rules/topics.h"
 #include "weft/words/resolution.h"

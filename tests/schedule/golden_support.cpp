@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::schedule {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "weft/base/error.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 

@@ -1,13 +1,13 @@
-#include "weft/schedule/plan_files.h"
+#include "weft/schedule/text/plan_files.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace plan_files_test {

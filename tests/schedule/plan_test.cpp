@@ -9,9 +9,9 @@
 #include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/builders/pipeline.h"
-#include "weft/schedule/memory.h"
-#include "weft/schedule/summary.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/memory/memory.h"
+#include "weft/schedule/text/summary.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace plan_test {

@@ -8,10 +8,10 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/derive/derived.h"
 #include "weft/schedule/builders/pipeline.h"
-#include "weft/schedule/memory.h"
+#include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/piece_parts.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace tensor_parallel_test {

@@ -1,4 +1,4 @@
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 #include <gtest/gtest.h>
 

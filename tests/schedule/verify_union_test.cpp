@@ -7,7 +7,7 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
 #include "weft/schedule/builders/pipeline.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

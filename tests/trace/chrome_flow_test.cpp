@@ -6,7 +6,7 @@
 
 #include "tests/trace/timeline_support.h"
 #include "weft/base/json.h"
-#include "weft/trace/chrome.h"
+#include "weft/trace/chrome/chrome.h"
 
 namespace weft::trace {
 namespace chrome_flow_test {

@@ -1,16 +1,16 @@
 // Traces read back: Weft's own to the nanosecond, others' as far as they tell, and nonsense
 // refused.
-#include "weft/trace/chrome_read.h"
+#include "weft/trace/chrome/chrome_read.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/trace/timeline_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/trace/chrome.h"
-#include "weft/trace/exposure.h"
+#include "weft/trace/chrome/chrome.h"
+#include "weft/trace/exposure/exposure.h"
 
 namespace weft::trace {
 namespace chrome_read_test {

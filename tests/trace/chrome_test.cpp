@@ -1,4 +1,4 @@
-#include "weft/trace/chrome.h"
+#include "weft/trace/chrome/chrome.h"
 
 #include <gtest/gtest.h>
 

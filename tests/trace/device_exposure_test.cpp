@@ -1,5 +1,5 @@
 // Kernels of a profiler: what they are by their names, and where their time went.
-#include "weft/trace/device_exposure.h"
+#include "weft/trace/exposure/device_exposure.h"
 
 #include <gtest/gtest.h>
 

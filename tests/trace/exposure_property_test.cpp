@@ -5,8 +5,8 @@
 #include <array>
 #include <random>
 
-#include "weft/trace/exposure.h"
-#include "weft/trace/intervals.h"
+#include "weft/trace/exposure/exposure.h"
+#include "weft/trace/exposure/intervals.h"
 
 namespace weft::trace {
 namespace exposure_property_test {

@@ -1,4 +1,4 @@
-#include "weft/trace/exposure.h"
+#include "weft/trace/exposure/exposure.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Packed traces: read as they are, bounded, and refused with a reason where they are not whole.
-#include "weft/trace/gunzip.h"
+#include "weft/trace/chrome/gunzip.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/trace/chrome_read.h"
+#include "weft/trace/chrome/chrome_read.h"
 
 namespace weft::trace {
 namespace gunzip_test {

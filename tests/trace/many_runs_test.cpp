@@ -7,11 +7,11 @@
 #include "tests/trace/timeline_support.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/trace/chrome_read.h"
-#include "weft/trace/exposure.h"
-#include "weft/trace/partnered.h"
+#include "weft/trace/chrome/chrome_read.h"
+#include "weft/trace/exposure/exposure.h"
+#include "weft/trace/exposure/partnered.h"
+#include "weft/trace/exposure/walls.h"
 #include "weft/trace/run_spans.h"
-#include "weft/trace/walls.h"
 
 namespace weft::trace {
 namespace many_runs_test {

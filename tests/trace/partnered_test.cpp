@@ -1,4 +1,4 @@
-#include "weft/trace/partnered.h"
+#include "weft/trace/exposure/partnered.h"
 
 #include <gtest/gtest.h>
 

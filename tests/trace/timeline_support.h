@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/trace/shortened.h"
+#include "weft/trace/exposure/shortened.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {

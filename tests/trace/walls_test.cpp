@@ -1,10 +1,10 @@
 // Every moment of a step belongs to one wall.
-#include "weft/trace/walls.h"
+#include "weft/trace/exposure/walls.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/trace/timeline_support.h"
-#include "weft/trace/dominant_wall.h"
+#include "weft/trace/exposure/dominant_wall.h"
 
 namespace weft::trace {
 namespace walls_test {

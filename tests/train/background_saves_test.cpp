@@ -1,5 +1,5 @@
 // A checkpoint that is written beside the run is the one that the run would have stopped for.
-#include "weft/train/background_saves.h"
+#include "weft/train/saves/background_saves.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/train/checkpoints.h"
-#include "weft/train/snapshot_prediction.h"
+#include "weft/train/saves/checkpoints.h"
+#include "weft/train/saves/snapshot_prediction.h"
 
 namespace weft::train {
 namespace background_saves_test {

@@ -1,4 +1,4 @@
-#include "weft/train/board.h"
+#include "weft/train/log/board.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

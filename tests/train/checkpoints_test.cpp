@@ -1,5 +1,5 @@
 // A checkpoint written under one layout is the state of a run under any other.
-#include "weft/train/checkpoints.h"
+#include "weft/train/saves/checkpoints.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,11 @@
 #include "tests/train/saved_state_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/shard.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/train/faults.h"
-#include "weft/train/save_parts.h"
+#include "weft/train/guard/faults.h"
+#include "weft/train/saves/save_parts.h"
 
 namespace weft::train {
 namespace checkpoints_test {

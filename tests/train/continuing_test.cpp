@@ -1,14 +1,14 @@
 // A run that continues a model, and the places that a run writes to.
-#include "weft/train/continuing.h"
+#include "weft/train/saves/continuing.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/base/complaints_support.h"
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/train/places.h"
 #include "weft/train/preparation.h"
 #include "weft/train/weights.h"

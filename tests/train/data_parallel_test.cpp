@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tests/train/train_support.h"
-#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/memory/parameter_buffers.h"
 
 namespace weft::train {
 namespace data_parallel_test {

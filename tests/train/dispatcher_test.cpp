@@ -8,7 +8,7 @@
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
-#include "weft/measure/reference_check.h"
+#include "weft/measure/bench/reference_check.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::train {

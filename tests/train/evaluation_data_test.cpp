@@ -1,11 +1,11 @@
-#include "weft/train/evaluation_data.h"
+#include "weft/train/eval/evaluation_data.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/base/complaints_support.h"
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::train {

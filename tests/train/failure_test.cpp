@@ -6,7 +6,7 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/train/diagnose.h"
+#include "weft/train/guard/diagnose.h"
 
 namespace weft::train {
 namespace failure_test {

@@ -1,5 +1,5 @@
 // A run meets what goes wrong in weeks: steps that are not finite, folders that cannot be written.
-#include "weft/train/faults.h"
+#include "weft/train/guard/faults.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -7,11 +7,11 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/train/checkpoints.h"
+#include "weft/train/saves/checkpoints.h"
 #include "weft/train/trainer.h"
 
 namespace weft::train {

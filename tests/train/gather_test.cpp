@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "tests/train/train_support.h"
-#include "weft/train/gather_texts.h"
-#include "weft/train/gather_timelines.h"
+#include "weft/train/log/gather_texts.h"
+#include "weft/train/log/gather_timelines.h"
 
 namespace weft::train {
 namespace gather_test {

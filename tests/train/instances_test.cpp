@@ -9,7 +9,7 @@
 #include "tests/train/saved_state_support.h"
 #include "tests/train/train_support.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/derive/memory.h"
+#include "weft/derive/memory/memory.h"
 #include "weft/derive/parameters.h"
 
 namespace weft::train {

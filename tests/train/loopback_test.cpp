@@ -10,7 +10,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/tensor/transfer.h"
-#include "weft/train/expert_messages.h"
+#include "weft/train/guard/expert_messages.h"
 
 namespace weft::train {
 namespace loopback_test {

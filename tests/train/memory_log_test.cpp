@@ -1,11 +1,11 @@
 // What the memory of a step is made of, at its peak and over time.
-#include "weft/train/memory_log.h"
+#include "weft/train/log/memory_log.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"
 #include "tests/train/train_support.h"
-#include "weft/train/memory_prediction.h"
+#include "weft/train/guard/memory_prediction.h"
 
 namespace weft::train {
 namespace memory_log_test {

@@ -1,5 +1,5 @@
 // What a dry step counts, against what a real one does.
-#include "weft/train/memory_prediction.h"
+#include "weft/train/guard/memory_prediction.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "weft/comm/launch.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
-#include "weft/train/model_statistics.h"
-#include "weft/train/state_list.h"
+#include "weft/train/log/model_statistics.h"
+#include "weft/train/saves/state_list.h"
 
 namespace weft::train {
 namespace memory_prediction_test {

@@ -1,4 +1,4 @@
-#include "weft/train/metrics.h"
+#include "weft/train/log/metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The norm of all weights and the zeros among all gradients, under every layout those of one rank.
-#include "weft/train/model_statistics.h"
+#include "weft/train/log/model_statistics.h"
 
 #include <gtest/gtest.h>
 

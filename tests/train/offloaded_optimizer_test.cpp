@@ -9,10 +9,10 @@
 #include <mutex>
 
 #include "tests/train/train_support.h"
-#include "weft/derive/optimizer_offload.h"
-#include "weft/train/checkpoints.h"
-#include "weft/train/memory_prediction.h"
-#include "weft/train/state_list.h"
+#include "weft/derive/memory/optimizer_offload.h"
+#include "weft/train/guard/memory_prediction.h"
+#include "weft/train/saves/checkpoints.h"
+#include "weft/train/saves/state_list.h"
 
 namespace weft::train {
 namespace offloaded_optimizer_test {

@@ -1,5 +1,5 @@
 // An order that is left to the run: its first steps try them, and no bit tells which was chosen.
-#include "weft/train/order_choice.h"
+#include "weft/train/guard/order_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/plan.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::train {
 namespace overlap_bits_test {

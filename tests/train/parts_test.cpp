@@ -4,8 +4,8 @@
 
 #include "train_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/memory.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/memory/memory.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::train {
 namespace parts_test {

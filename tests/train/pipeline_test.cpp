@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "tests/train/train_support.h"
-#include "weft/train/diagnose.h"
+#include "weft/train/guard/diagnose.h"
 
 namespace weft::train {
 namespace pipeline_test {

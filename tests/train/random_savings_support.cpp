@@ -9,7 +9,7 @@
 
 #include "weft/comm/launch.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/memory.h"
+#include "weft/derive/memory/memory.h"
 #include "weft/kernels/device.h"
 
 namespace weft::train {

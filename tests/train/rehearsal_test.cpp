@@ -1,5 +1,5 @@
 // What a rehearsal says of a step's memory, against the step.
-#include "weft/train/rehearsal.h"
+#include "weft/train/guard/rehearsal.h"
 
 #include <gtest/gtest.h>
 

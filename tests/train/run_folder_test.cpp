@@ -1,10 +1,10 @@
-#include "weft/train/run_folder.h"
+#include "weft/train/log/run_folder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
 namespace weft::train {

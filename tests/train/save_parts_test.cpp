@@ -1,14 +1,14 @@
 // The order in which a save becomes a checkpoint.
-#include "weft/train/save_parts.h"
+#include "weft/train/saves/save_parts.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/train/state_list.h"
+#include "weft/train/saves/state_list.h"
 
 namespace weft::train {
 namespace save_parts_test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/train/train_support.h"
-#include "weft/train/checkpoints.h"
+#include "weft/train/saves/checkpoints.h"
 
 namespace weft::train {
 

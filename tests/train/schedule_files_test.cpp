@@ -5,12 +5,12 @@
 
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/derive/derived.h"
-#include "weft/plan/improve.h"
-#include "weft/plan/nominal_costs.h"
-#include "weft/schedule/plan_files.h"
-#include "weft/schedule/text.h"
+#include "weft/plan/cost/nominal_costs.h"
+#include "weft/plan/order/improve.h"
+#include "weft/schedule/text/plan_files.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::train {
 namespace schedule_files_test {

@@ -11,7 +11,7 @@
 
 #include "tests/sanitized.h"
 #include "tests/train/saved_state_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/conversion.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/tensor/narrow_numbers.h"

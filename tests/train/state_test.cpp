@@ -6,7 +6,7 @@
 
 #include "tests/train/train_support.h"
 #include "weft/tensor/transfer.h"
-#include "weft/train/state_list.h"
+#include "weft/train/saves/state_list.h"
 
 namespace weft::train {
 namespace state_test {

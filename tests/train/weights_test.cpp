@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/train/train_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/words/recipe.h"
 

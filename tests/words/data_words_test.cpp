@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/config/dump.h"
 #include "weft/words/recipe.h"

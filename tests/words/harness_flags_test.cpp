@@ -1,12 +1,12 @@
 // The harness's flags: the table, and what each does beyond setting its key.
-#include "weft/words/harness_flags.h"
+#include "weft/words/harness/harness_flags.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/words/perf_recipe.h"

@@ -1,16 +1,16 @@
 // Words of Megatron-LM and Megatron Bridge: what each does here, as tests/words/megatron_words.txt
 // says.
-#include "weft/words/megatron.h"
+#include "weft/words/megatron/megatron.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/config/field.h"
 #include "weft/config/other_names.h"
-#include "weft/words/flags.h"
+#include "weft/words/harness/flags.h"
 #include "weft/words/resolution.h"
 
 namespace weft::words {

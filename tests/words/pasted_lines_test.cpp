@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/parameters.h"
 #include "weft/rules/validate.h"
+#include "weft/words/megatron/shell_words.h"
 #include "weft/words/resolution.h"
-#include "weft/words/shell_words.h"
 
 namespace weft::words {
 

@@ -1,5 +1,5 @@
 // Lines as people paste them from elsewhere.
-#include "weft/words/pasted.h"
+#include "weft/words/megatron/pasted.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/words/recipe.h"
 #include "weft/words/resolution.h"

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/complaints_support.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/config/dump.h"
-#include "weft/words/flags.h"
+#include "weft/words/harness/flags.h"
 #include "weft/words/resolution.h"
 
 namespace weft::words {

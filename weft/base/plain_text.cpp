@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 
 namespace weft::base {
 namespace {

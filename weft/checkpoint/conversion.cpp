@@ -8,7 +8,7 @@
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_files.h"
+#include "weft/checkpoint/huggingface/huggingface_files.h"
 #include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/optimizer_state.h"
 #include "weft/checkpoint/shard.h"

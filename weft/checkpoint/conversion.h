@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "weft/base/overwrite.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/base/files/overwrite.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/checkpoint/manifest.h"
 
 namespace weft::checkpoint {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/checkpoint/file_tensor.h"
+#include "weft/checkpoint/tensors/file_tensor.h"
 #include "weft/tensor/slice.h"
 
 namespace weft::checkpoint {

@@ -3,11 +3,11 @@
 
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
-#include "weft/base/file.h"
-#include "weft/checkpoint/json_limits.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/manifest_words.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/checkpoint/tensors/json_limits.h"
 
 namespace weft::checkpoint {
 namespace {

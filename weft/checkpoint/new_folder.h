@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "weft/base/descriptor.h"
-#include "weft/base/overwrite.h"
+#include "weft/base/files/descriptor.h"
+#include "weft/base/files/overwrite.h"
 
 namespace weft::checkpoint {
 

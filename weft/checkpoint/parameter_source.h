@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/checkpoint/file_tensor.h"
-#include "weft/checkpoint/huggingface_tensors.h"
+#include "weft/checkpoint/huggingface/huggingface_tensors.h"
+#include "weft/checkpoint/tensors/file_tensor.h"
 
 namespace weft::checkpoint {
 

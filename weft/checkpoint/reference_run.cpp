@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "weft/base/check.h"
-#include "weft/checkpoint/strict_json.h"
+#include "weft/checkpoint/tensors/strict_json.h"
 
 namespace weft::checkpoint {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/checkpoint/huggingface_config.h"
+#include "weft/checkpoint/huggingface/huggingface_config.h"
 #include "weft/checkpoint/parameter_source.h"
-#include "weft/checkpoint/safetensors.h"
+#include "weft/checkpoint/tensors/safetensors.h"
 #include "weft/config/enums.h"
 
 namespace weft::checkpoint {

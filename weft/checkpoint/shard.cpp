@@ -6,8 +6,8 @@
 #include "weft/base/check.h"
 #include "weft/base/crc32c.h"
 #include "weft/checkpoint/manifest_words.h"
-#include "weft/checkpoint/safetensors.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/checkpoint/tensors/safetensors.h"
 #include "weft/tensor/stream.h"
 
 namespace weft::checkpoint {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/checkpoint/manifest.h"
 #include "weft/checkpoint/state.h"
 #include "weft/tensor/stream.h"

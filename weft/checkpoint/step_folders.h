@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/descriptor.h"
+#include "weft/base/files/descriptor.h"
 
 namespace weft::checkpoint {
 

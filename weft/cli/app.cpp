@@ -10,9 +10,9 @@
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/help.h"
-#include "weft/cli/launcher.h"
 #include "weft/cli/output.h"
 #include "weft/cli/process.h"
+#include "weft/cli/run/launcher.h"
 #include "weft/train/launch.h"
 
 namespace weft::cli {

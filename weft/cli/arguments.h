@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/overwrite.h"
+#include "weft/base/files/overwrite.h"
 #include "weft/cli/output.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"

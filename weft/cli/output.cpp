@@ -5,7 +5,7 @@
 
 #include "weft/base/text.h"
 #include "weft/base/visible.h"
-#include "weft/cli/launcher.h"
+#include "weft/cli/run/launcher.h"
 
 namespace weft::cli {
 

@@ -1,7 +1,7 @@
 // Token ids from integer files: .npy arrays and raw binary.
 #pragma once
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/integer_type.h"
 #include "weft/data/npy.h"
 #include "weft/data/token_sink.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/indexed_index.h"
 
 namespace weft::data {

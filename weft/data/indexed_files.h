@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/indexed_index.h"
 
 namespace weft::data {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/token_sink.h"
 
 namespace weft::data {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/sample_order.h"
 
 namespace weft::data {

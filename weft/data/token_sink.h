@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/data/indexed_builder.h"
 
 namespace weft::data {

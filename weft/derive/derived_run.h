@@ -8,7 +8,7 @@
 #include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/derive/dispatch.h"
-#include "weft/derive/memory.h"
+#include "weft/derive/memory/memory.h"
 #include "weft/derive/parameters.h"
 #include "weft/derive/pipeline.h"
 #include "weft/grid/layout.h"

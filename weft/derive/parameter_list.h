@@ -7,7 +7,7 @@
 #include "weft/base/slice.h"
 #include "weft/config/model_config.h"
 #include "weft/derive/axis_split.h"
-#include "weft/derive/holding.h"
+#include "weft/derive/memory/holding.h"
 
 namespace weft::derive {
 

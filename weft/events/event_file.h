@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "weft/base/line_file.h"
+#include "weft/base/files/line_file.h"
 #include "weft/events/event.h"
 
 namespace weft::events {

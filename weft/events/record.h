@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 
 namespace weft::events {
 

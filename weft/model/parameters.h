@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/config/model_config.h"
-#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/memory/parameter_buffers.h"
 #include "weft/derive/parameter_list.h"
 #include "weft/tensor/pool.h"
 #include "weft/tensor/slice.h"

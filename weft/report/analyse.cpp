@@ -13,8 +13,8 @@
 #include "weft/report/next.h"
 #include "weft/report/what_if.h"
 #include "weft/rules/validate.h"
-#include "weft/trace/device_exposure.h"
-#include "weft/trace/dominant_wall.h"
+#include "weft/trace/exposure/device_exposure.h"
+#include "weft/trace/exposure/dominant_wall.h"
 
 namespace weft::report {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "weft/config/config.h"
-#include "weft/plan/calibration.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/cost/nominal_costs.h"
+#include "weft/plan/hardware/calibration.h"
 #include "weft/report/report.h"
 
 namespace weft::report {

@@ -7,7 +7,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
-#include "weft/trace/waits.h"
+#include "weft/trace/exposure/waits.h"
 
 namespace weft::report {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/report/metrics_file.h"
 #include "weft/words/recipe.h"

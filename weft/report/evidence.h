@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "weft/config/config.h"
-#include "weft/plan/calibration.h"
+#include "weft/plan/hardware/calibration.h"
 #include "weft/report/report.h"
 #include "weft/report/starts.h"
-#include "weft/trace/chrome_read.h"
+#include "weft/trace/chrome/chrome_read.h"
 
 namespace weft::report {
 

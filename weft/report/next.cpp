@@ -4,7 +4,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/plan/tuning_grid.h"
+#include "weft/plan/tuning/tuning_grid.h"
 #include "weft/rules/advice/advice.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"

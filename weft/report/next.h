@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/config/config.h"
-#include "weft/plan/nominal_costs.h"
+#include "weft/plan/cost/nominal_costs.h"
 #include "weft/report/report.h"
 #include "weft/report/what_if.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
-#include "weft/measure/memory_forecast.h"
+#include "weft/measure/memory/memory_forecast.h"
 #include "weft/report/next.h"
 
 namespace weft::report {

@@ -1,6 +1,6 @@
 // Suggestions before any tuning: fit into memory, and profile the time.
 #include "weft/base/text.h"
-#include "weft/measure/memory_savings.h"
+#include "weft/measure/memory/memory_savings.h"
 #include "weft/report/next.h"
 
 namespace weft::report {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
-#include "weft/plan/pipeline_comparison.h"
+#include "weft/plan/price/pipeline_comparison.h"
 #include "weft/report/next.h"
 
 namespace weft::report {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "weft/measure/memory_forecast.h"
+#include "weft/measure/memory/memory_forecast.h"
 #include "weft/report/learning.h"
 #include "weft/trace/device_trace.h"
-#include "weft/trace/exposure.h"
-#include "weft/trace/walls.h"
+#include "weft/trace/exposure/exposure.h"
+#include "weft/trace/exposure/walls.h"
 
 namespace weft::report {
 
@@ -49,7 +49,7 @@ struct Comparison {
   std::string reason;       // reason for a poor prediction; empty: a good one
 };
 
-// Memory need of a run, predicted by a dry step; see weft/measure/memory_forecast.h.
+// Memory need of a run, predicted by a dry step; see weft/measure/memory/memory_forecast.h.
 struct MemoryWall {
   measure::MemoryForecast forecast;
   std::string gpu = {};        // GPU that it must fit; empty: unknown

@@ -1,6 +1,6 @@
 #include "weft/report/starts.h"
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "weft/base/casts.h"
-#include "weft/plan/time_text.h"
+#include "weft/plan/cost/time_text.h"
 #include "weft/report/render.h"
 #include "weft/tensor/pool.h"
 

@@ -2,7 +2,7 @@
 
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/memory.h"
+#include "weft/derive/memory/memory.h"
 #include "weft/rules/missing.h"
 
 namespace weft::rules {

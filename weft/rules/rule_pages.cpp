@@ -7,8 +7,8 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/rules/advice/advice.h"
+#include "weft/rules/parallel/tp_presets.h"
 #include "weft/rules/rule.h"
-#include "weft/rules/tp_presets.h"
 
 namespace weft::rules {
 

@@ -1,7 +1,7 @@
 // Tokens, learning rate, data, and checkpoints.
 #include <set>
 
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/derive/evaluation_sets.h"
 #include "weft/rules/judge.h"
 #include "weft/rules/topics.h"

@@ -50,7 +50,7 @@
 
 #include "weft/config/model_config.h"
 #include "weft/derive/logits.h"
-#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/memory/parameter_buffers.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/graph.h"
 #include "weft/schedule/piece_table.h"

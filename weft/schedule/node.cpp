@@ -5,7 +5,7 @@
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/schedule/piece_table.h"
-#include "weft/schedule/quote.h"
+#include "weft/schedule/text/quote.h"
 
 namespace weft::schedule {
 namespace {

@@ -5,11 +5,12 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
-#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/memory/optimizer_offload.h"
 #include "weft/derive/pipeline.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/meeting.h"
-#include "weft/schedule/offload_share.h"
+#include "weft/schedule/memory/offload_share.h"
+#include "weft/schedule/memory/savings.h"
 #include "weft/schedule/passes/data_parallel.h"
 #include "weft/schedule/passes/interleave.h"
 #include "weft/schedule/passes/offload.h"
@@ -25,7 +26,6 @@
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
 #include "weft/schedule/plan_ranks.h"
-#include "weft/schedule/savings.h"
 
 namespace weft::schedule {
 namespace {

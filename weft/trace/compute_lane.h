@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/trace/intervals.h"
+#include "weft/trace/exposure/intervals.h"
 #include "weft/trace/run_spans.h"
 
 namespace weft::trace {

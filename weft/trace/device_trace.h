@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/trace/chrome_events.h"
+#include "weft/trace/chrome/chrome_events.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "weft/trace/exposure.h"
+#include "weft/trace/exposure/exposure.h"
 #include "weft/trace/span.h"
 
 namespace weft::trace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "weft/trace/intervals.h"
+#include "weft/trace/exposure/intervals.h"
 
 namespace weft::trace {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "weft/base/text.h"
 #include "weft/trace/activity.h"
+#include "weft/trace/exposure/waits.h"
 #include "weft/trace/svg_text.h"
-#include "weft/trace/waits.h"
 
 namespace weft::trace {
 namespace {

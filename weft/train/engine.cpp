@@ -7,7 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/comm/failure.h"
 #include "weft/derive/derived.h"
-#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/memory/optimizer_offload.h"
 #include "weft/train/launch.h"
 
 namespace weft::train {

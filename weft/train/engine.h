@@ -16,8 +16,8 @@
 #include "weft/train/groups.h"
 #include "weft/train/host_worker.h"
 #include "weft/train/optimizers.h"
-#include "weft/train/program.h"
-#include "weft/train/shared_plans.h"
+#include "weft/train/program/program.h"
+#include "weft/train/program/shared_plans.h"
 
 namespace weft::train {
 

@@ -5,7 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/dispatch.h"
-#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/memory/parameter_buffers.h"
 
 namespace weft::train {
 namespace {

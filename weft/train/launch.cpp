@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
+#include "weft/base/threads/cores.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
-#include "weft/train/expert_messages.h"
+#include "weft/train/guard/expert_messages.h"
 
 namespace weft::train {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/derive/memory.h"
+#include "weft/derive/memory/memory.h"
 
 namespace weft::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/memory/optimizer_offload.h"
 #include "weft/model/parameters.h"
 #include "weft/optim/adamw.h"
 #include "weft/train/groups.h"

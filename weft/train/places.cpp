@@ -1,12 +1,12 @@
 #include "weft/train/places.h"
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
+#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/train/run_folder.h"
-#include "weft/train/save_parts.h"
+#include "weft/train/log/run_folder.h"
+#include "weft/train/saves/save_parts.h"
 
 namespace weft::train {
 namespace {

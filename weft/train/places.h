@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/overwrite.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/base/files/overwrite.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/config/config.h"
-#include "weft/train/checkpoints.h"
+#include "weft/train/saves/checkpoints.h"
 
 namespace weft::train {
 

@@ -5,10 +5,10 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/checkpoint/huggingface_files.h"
+#include "weft/checkpoint/huggingface/huggingface_files.h"
 #include "weft/derive/derived.h"
 #include "weft/events/event.h"
-#include "weft/schedule/plan_files.h"
+#include "weft/schedule/text/plan_files.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {

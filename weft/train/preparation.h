@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
-#include "weft/checkpoint/huggingface.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/config/config.h"
 #include "weft/data/dataset.h"
-#include "weft/train/checkpoints.h"
-#include "weft/train/evaluation_data.h"
+#include "weft/train/eval/evaluation_data.h"
+#include "weft/train/saves/checkpoints.h"
 
 namespace weft::train {
 

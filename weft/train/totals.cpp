@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weft/derive/parameter_buffers.h"
+#include "weft/derive/memory/parameter_buffers.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"
 

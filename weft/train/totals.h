@@ -9,7 +9,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/tensor/tensor.h"
 #include "weft/train/groups.h"
-#include "weft/train/router_totals.h"
+#include "weft/train/log/router_totals.h"
 
 namespace weft::train {
 

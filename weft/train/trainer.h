@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "weft/base/overwrite.h"
+#include "weft/base/files/overwrite.h"
 #include "weft/rules/judged_config.h"
 #include "weft/tensor/pool.h"
-#include "weft/trace/exposure.h"
+#include "weft/trace/exposure/exposure.h"
 #include "weft/train/launch.h"
-#include "weft/train/metrics.h"
+#include "weft/train/log/metrics.h"
 
 namespace weft::train {
 

@@ -6,7 +6,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/base/error.h"
-#include "weft/checkpoint/huggingface_files.h"
+#include "weft/checkpoint/huggingface/huggingface_files.h"
 #include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/run_reads.h"
 #include "weft/config/field.h"

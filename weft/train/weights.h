@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/overwrite.h"
-#include "weft/checkpoint/huggingface.h"
+#include "weft/base/files/overwrite.h"
+#include "weft/checkpoint/huggingface/huggingface.h"
 #include "weft/train/engine.h"
 
 namespace weft::train {

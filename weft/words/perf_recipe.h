@@ -8,7 +8,7 @@
 #include <string>
 
 #include "weft/config/config.h"
-#include "weft/words/harness_flags.h"
+#include "weft/words/harness/harness_flags.h"
 #include "weft/words/ledger.h"
 
 namespace weft::words {

@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "weft/base/error.h"
-#include "weft/base/pipe.h"
+#include "weft/base/files/pipe.h"
 #include "weft/base/text.h"
 #include "weft/config/blend_list.h"
 #include "weft/config/field.h"

@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "weft/base/error.h"
-#include "weft/base/file.h"
-#include "weft/base/pipe.h"
+#include "weft/base/files/file.h"
+#include "weft/base/files/pipe.h"
 #include "weft/base/text.h"
 #include "weft/config/blend_list.h"
 #include "weft/config/field.h"

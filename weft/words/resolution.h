@@ -10,7 +10,7 @@
 
 #include "weft/config/config.h"
 #include "weft/config/finding.h"
-#include "weft/words/harness_flags.h"
+#include "weft/words/harness/harness_flags.h"
 #include "weft/words/ledger.h"
 #include "weft/words/words.h"
 

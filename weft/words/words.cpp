@@ -8,8 +8,8 @@
 #include "weft/config/field.h"
 #include "weft/config/list_sum.h"
 #include "weft/config/other_names.h"
-#include "weft/words/flags.h"
-#include "weft/words/pasted.h"
+#include "weft/words/harness/flags.h"
+#include "weft/words/megatron/pasted.h"
 #include "weft/words/word_shapes.h"
 
 namespace weft::words {

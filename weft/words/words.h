@@ -11,9 +11,9 @@
 #include "weft/config/codec.h"
 #include "weft/config/field.h"
 #include "weft/config/finding.h"
-#include "weft/words/harness_flags.h"
-#include "weft/words/launch.h"
-#include "weft/words/megatron.h"
+#include "weft/words/harness/harness_flags.h"
+#include "weft/words/megatron/launch.h"
+#include "weft/words/megatron/megatron.h"
 
 namespace weft::words {
 

@@ -9,7 +9,7 @@
 
 #include "weft/exec/real/executor.h"
 #include "weft/kernels/device.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 #include "weft/tensor/transfers.h"
 
 namespace weft::exec {

@@ -6,7 +6,7 @@
 #include "tests/exec/sim/toy_support.h"
 #include "weft/base/error.h"
 #include "weft/exec/sim/timelines.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::exec::sim {
 namespace costs_test {

@@ -5,7 +5,7 @@
 
 #include "tests/exec/sim/toy_support.h"
 #include "weft/base/text.h"
-#include "weft/trace/exposure.h"
+#include "weft/trace/exposure/exposure.h"
 
 namespace weft::exec::sim {
 namespace timelines_test {

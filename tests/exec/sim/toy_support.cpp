@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "weft/base/error.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::exec::sim {
 

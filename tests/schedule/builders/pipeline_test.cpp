@@ -5,7 +5,7 @@
 #include "tests/schedule/golden_support.h"
 #include "tests/schedule/models_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

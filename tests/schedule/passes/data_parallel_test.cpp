@@ -8,7 +8,7 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace data_parallel_test {

@@ -5,7 +5,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
-#include "weft/schedule/memory.h"
+#include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/verify.h"
 

@@ -10,11 +10,11 @@
 
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
-#include "weft/schedule/memory.h"
-#include "weft/schedule/offload_share.h"
-#include "weft/schedule/offload_text.h"
+#include "weft/schedule/memory/memory.h"
+#include "weft/schedule/memory/offload_share.h"
 #include "weft/schedule/passes/returns_ahead.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/offload_text.h"
+#include "weft/schedule/text/text.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

@@ -9,9 +9,9 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
-#include "weft/schedule/memory.h"
+#include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace parts_test {

@@ -5,7 +5,7 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/derive/derived.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/text/text.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

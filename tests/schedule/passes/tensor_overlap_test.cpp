@@ -7,8 +7,8 @@
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
 #include "weft/derive/derived.h"
-#include "weft/schedule/memory.h"
-#include "weft/schedule/text.h"
+#include "weft/schedule/memory/memory.h"
+#include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
 namespace tensor_overlap_test {

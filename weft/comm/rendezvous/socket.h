@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/descriptor.h"
+#include "weft/base/files/descriptor.h"
 
 namespace weft::comm::rendezvous {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
+#include "weft/base/threads/cores.h"
 
 namespace weft::exec {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
-#include "weft/kernels/cpu/work_cut.h"
 #include "weft/tensor/narrow_numbers.h"
 
 namespace weft::kernels::cpu {

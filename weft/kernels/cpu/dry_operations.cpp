@@ -5,9 +5,9 @@
 #include <deque>
 #include <vector>
 
-#include "weft/kernels/cpu/attention_blocks.h"
-#include "weft/kernels/cpu/choose_shards.h"
-#include "weft/kernels/cpu/even_choice.h"
+#include "weft/kernels/cpu/attention/attention_blocks.h"
+#include "weft/kernels/cpu/moe/choose_shards.h"
+#include "weft/kernels/cpu/moe/even_choice.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cudnn_shapes.h"
 #include "weft/tensor/cpu/dry_device.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 #include "weft/kernels/cpu/operations.h"
-#include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 #include "weft/kernels/cpu/operations.h"
-#include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "weft/kernels/cpu/arguments.h"
-#include "weft/kernels/cpu/work_cut.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 
 namespace weft::kernels::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "weft/kernels/cpu/blas.h"
+#include "weft/kernels/cpu/gemm/blas.h"
 
 namespace weft::kernels::cpu {
 

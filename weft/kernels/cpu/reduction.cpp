@@ -1,7 +1,7 @@
 // Sums over long vectors, fp64, in blocks of a fixed size added in their order.
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 #include "weft/kernels/cpu/operations.h"
-#include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 

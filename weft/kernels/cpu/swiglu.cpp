@@ -1,8 +1,8 @@
 // SwiGLU, y = silu(gate) * up, optionally times a weight per row.
 #include "weft/kernels/cpu/arguments.h"
+#include "weft/kernels/cpu/gemm/work_cut.h"
 #include "weft/kernels/cpu/operations.h"
 #include "weft/kernels/cpu/vector_math.h"
-#include "weft/kernels/cpu/work_cut.h"
 
 namespace weft::kernels::cpu {
 

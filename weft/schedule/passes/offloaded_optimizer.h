@@ -18,7 +18,7 @@
 // rest of the backward.
 #pragma once
 
-#include "weft/derive/optimizer_offload.h"
+#include "weft/derive/memory/optimizer_offload.h"
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/graph.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "weft/base/casts.h"
-#include "weft/schedule/memory.h"
+#include "weft/schedule/memory/memory.h"
 
 namespace weft::schedule {
 namespace {

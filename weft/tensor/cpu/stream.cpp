@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "weft/base/check.h"
-#include "weft/base/cores.h"
 #include "weft/base/error_context.h"
-#include "weft/base/thread.h"
+#include "weft/base/threads/cores.h"
+#include "weft/base/threads/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "weft/base/check.h"
-#include "weft/base/thread.h"
+#include "weft/base/threads/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "weft/base/thread.h"
+#include "weft/base/threads/thread.h"
 
 namespace weft::tensor::cuda {
 namespace {

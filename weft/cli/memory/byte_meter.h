@@ -1,0 +1,29 @@
+// How far a command is with the bytes it reads or writes, on a terminal.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weft/cli/terminal/interrupt.h"
+#include "weft/cli/terminal/progress.h"
+
+namespace weft::cli {
+
+// Thrown where somebody asks the command to stop.
+struct Stopped {};
+
+class ByteMeter {
+ public:
+  explicit ByteMeter(std::uint64_t all);
+
+  // `bytes` of all are done. Throws Stopped.
+  void at(std::uint64_t bytes);
+
+ private:
+  const std::atomic<bool>& stop_ = catch_interrupts();
+  ProgressLine line_;
+  double all_;
+  int drawn_ = -1;  // thousandths
+};
+
+}  // namespace weft::cli

@@ -1,0 +1,220 @@
+#include "weft/cli/memory/memory_search.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <mutex>
+
+#include "weft/base/text.h"
+#include "weft/cli/plan/hardware_folder.h"
+#include "weft/cli/run/machine_limit.h"
+#include "weft/derive/gpu.h"
+#include "weft/measure/memory/less_offload.h"
+#include "weft/measure/memory/memory_estimate.h"
+#include "weft/plan/cost/nominal_costs.h"
+#include "weft/plan/hardware/run_hardware.h"
+
+namespace weft::cli {
+namespace {
+
+using measure::MemoryForecast;
+using measure::Saving;
+
+constexpr std::size_t kNamedSavings = 2;
+constexpr double kTrifle = 0.02;
+// An estimate of less than this share of the room is believed; others are counted.
+constexpr double kFarBelow = 0.85;
+// What makes a run fit by an estimate leaves this share of the room.
+constexpr double kEstimateError = 0.02;
+// Layers times micro-batches of a dry step that takes some tenths of a second, and of one
+// that is taken for every saving.
+constexpr std::int64_t kFewLayers = 96, kVeryFewLayers = 16;
+
+// Those that free more than a trifle of what is lacking; all where none does.
+std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
+  const measure::Overrun lacking = measure::overrun(run.now, run.room);
+  const double least =
+      kTrifle * static_cast<double>(lacking.device > 0 ? lacking.device : lacking.host);
+  std::vector<Saving> named;
+  std::ranges::copy_if(helpful, std::back_inserter(named), [&](const Saving& saving) {
+    return static_cast<double>(saving.bytes) > least;
+  });
+  return named.empty() ? helpful : named;
+}
+
+void look_for_fit(const config::Config& asked,
+                  const measure::MemoryRoom& room,
+                  const measure::Tell& tell,
+                  const measure::Forecaster& forecast,
+                  MemoryReport& report) {
+  const measure::TooLarge run{.asked = asked, .now = report.forecast, .room = room};
+  const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
+  report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
+  if (measure::is_hopeless(report.forecast, room)) return;
+  // Less in host memory costs no time and changes no bit, but needs more of the device.
+  const bool has_device_room = measure::overrun(report.forecast, room).device == 0;
+  if (has_device_room) report.fit = measure::fit_by_less_offload(run, tell, forecast);
+  if (!report.fit && has_device_room) {
+    report.fit = measure::fit_beside_less_offload(run, tell, forecast);
+  }
+  if (!report.fit) report.fit = measure::find_fit(run, helpful, tell, forecast);
+  if (!report.fit && !has_device_room) {
+    report.fit = measure::fit_beside_less_offload(run, tell, forecast);
+  }
+}
+
+// The planner's numbers of the GPU; none where it has none.
+std::optional<plan::Hardware> hardware_of(const config::Config& config) {
+  if (!config.hardware.gpu) return std::nullopt;
+  const std::filesystem::path folder = hardware_folder();
+  const std::string name(config::word(*config.hardware.gpu));
+  const std::vector<std::string> known = plan::known_hardware(folder);
+  if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+  plan::Hardware hardware = plan::hardware_of_run(config, plan::find_hardware(folder, name), {});
+  hardware.work.keeps_dummy_gradients = false;  // the engine whose memory is told has none
+  return hardware;
+}
+
+// A card that is computed on and not named has no price.
+std::string nominal_costs_text(const config::Config& config) {
+  const config::HardwareConfig& hardware = config.hardware;
+  const bool is_nameless = !hardware.gpu && hardware.device_name.empty();
+  if (is_nameless && config.runtime.device == config::DeviceKind::Cuda) return "";
+  const std::string rates = plan::describe(plan::rates_of(hardware));
+  if (!hardware.gpu) return rates;
+  const derive::GpuFacts gpu = derive::gpu_facts(hardware);
+  if (!gpu.tflops) {
+    return base::text(
+        "{} (the rates of {} are not known: these are of processor cores, and times "
+        "say little)",
+        rates,
+        gpu.name);
+  }
+  return base::text(
+      "{} (as advertised, of which products reach about {:.0f} %; of the last two, copies reach "
+      "{:.0f} % and the host's cores {:.0f} %, and are priced as so much faster)",
+      rates,
+      100 * derive::kReachedOfProducts,
+      100 * derive::kReachedOfHostLink,
+      100 * derive::kReachedOfHostMemory);
+}
+
+// What the planner estimates a run by; none where the room is no GPU's, or the order is a file's.
+std::optional<plan::Hardware> estimator_of(const config::Config& asked,
+                                           const measure::MemoryRoom& room) {
+  if (!room.device || !asked.runtime.schedule.empty()) return std::nullopt;
+  return hardware_of(asked);
+}
+
+void estimate_savings(const config::Config& asked,
+                      const plan::Hardware& hardware,
+                      const measure::Tell& tell,
+                      MemoryReport& report) {
+  const measure::Forecaster forecast = measure::estimates_beside(asked, report.forecast, hardware);
+  report.forecast.step_seconds = forecast(asked, measure::Priced::Yes).step_seconds;
+  report.costs = base::text("those of `weft plan` on {}, {}",
+                            config::word(*asked.hardware.gpu),
+                            plan::program_text(hardware));
+  report.savings = measure::find_savings(asked, report.forecast, tell, forecast);
+  if (report.fits()) return;
+  measure::MemoryRoom room = report.room;
+  room.device->reserved_bytes +=
+      static_cast<std::size_t>(kEstimateError * static_cast<double>(room.device->bytes()));
+  look_for_fit(asked, room, tell, forecast, report);
+}
+
+}  // namespace
+
+MemoryReport report_peaks(const config::Config& asked,
+                          const measure::MemoryRoom& room,
+                          const CountWish& wish,
+                          const measure::Tell& tell) {
+  using What = CountWish::What;
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, room);
+  const bool is_very_quick = measure::dry_layers(asked) <= kVeryFewLayers;
+  MemoryReport report{.forecast = {}, .room = room};
+  if (!hardware || wish.savings == What::Everything || is_very_quick) {
+    tell("a dry step");
+    report.forecast = measure::forecast_memory(asked, measure::Priced::Yes);
+    report.costs = nominal_costs_text(asked);
+    return report;
+  }
+  report.savings_counted = Counted::ByThePlanner;
+  tell("a dry step");
+  report.forecast = wish.ranks == What::Everything || is_quick_to_count(asked)
+                        ? measure::forecast_memory(asked, measure::Priced::No)
+                        : measure::count_largest(asked, *hardware);
+  return report;
+}
+
+void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, report.room);
+  if (hardware && report.savings_counted == Counted::ByThePlanner) {
+    estimate_savings(asked, *hardware, tell, report);
+    return;
+  }
+  report.savings = measure::find_savings(asked, report.forecast, tell);
+  if (report.fits()) return;
+  look_for_fit(asked, report.room, tell, measure::forecast_memory, report);
+}
+
+MemoryReport report_fit(const config::Config& asked,
+                        const measure::MemoryRoom& room,
+                        const measure::Tell& tell) {
+  tell("a dry step");
+  MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                      .room = room};
+  const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
+  if (is_over) return report;
+  report = report_peaks(asked, room, {}, tell);
+  add_savings(asked, tell, report);
+  return report;
+}
+
+bool is_quick_to_count(const config::Config& asked) {
+  return measure::dry_layers(asked) <= kFewLayers;
+}
+
+std::optional<MemoryReport> report_quickly(const config::Config& asked,
+                                           const config::Config& judged,
+                                           const measure::MemoryRoom& room,
+                                           const measure::Tell& tell) {
+  const std::optional<plan::Hardware> hardware = estimator_of(judged, room);
+  if (!hardware) {
+    if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
+    tell("a dry step");
+    return MemoryReport{.forecast = measure::forecast_memory(asked, measure::Priced::No),
+                        .room = room};
+  }
+  if (!uses_host_beside(judged)) {
+    const MemoryForecast estimate = measure::estimate_memory(asked, *hardware, measure::Priced::No);
+    const double room_bytes = static_cast<double>(room.device->bytes());
+    const bool is_far = estimate.is_predicted() &&
+                        static_cast<double>(estimate.peak_bytes()) < kFarBelow * room_bytes;
+    if (is_far) return std::nullopt;
+  }
+  if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
+  MemoryReport report{.forecast = measure::estimate_closely(asked, *hardware),
+                      .room = room,
+                      .peaks_counted = Counted::ByThePlanner,
+                      .savings_counted = Counted::ByThePlanner};
+  const bool is_over = !report.forecast.is_predicted() || report.fits() ||
+                       measure::is_hopeless(report.forecast, room);
+  if (!is_over) estimate_savings(asked, *hardware, tell, report);
+  return report;
+}
+
+bool is_narrow(const MemoryReport& report) {
+  if (!report.room.device || !report.fits()) return false;
+  const double peak = static_cast<double>(report.forecast.peak_bytes());
+  return peak > (1 - kEstimateError) * static_cast<double>(report.room.device->bytes());
+}
+
+measure::Tell shown_on(ProgressLine& line) {
+  return [&line, mutex = std::make_shared<std::mutex>()](const std::string& said) {
+    const std::lock_guard lock(*mutex);
+    line.show("memory: " + said);
+  };
+}
+
+}  // namespace weft::cli

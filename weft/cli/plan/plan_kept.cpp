@@ -1,0 +1,103 @@
+#include "weft/cli/plan/plan_kept.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "weft/base/crc32c.h"
+#include "weft/base/error.h"
+#include "weft/base/files/file.h"
+#include "weft/base/text.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Json;
+
+constexpr const char* kKeptFormat = "weft plan search 1";
+constexpr std::size_t kMostKept = 16, kLargestKept = 64u << 20;
+
+std::optional<fs::path> cache_folder() {
+  const auto absolute = [](const char* name) -> std::optional<fs::path> {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value != '/') return std::nullopt;
+    return fs::path(value);
+  };
+  if (const auto cache = absolute("XDG_CACHE_HOME")) return *cache / "weft" / "plan";
+  if (const auto home = absolute("HOME")) return *home / ".cache" / "weft" / "plan";
+  return std::nullopt;
+}
+
+// Another build of the program may price otherwise, whatever its version says.
+std::string program_text() {
+  struct stat at {};
+  if (::stat("/proc/self/exe", &at) != 0) return "";
+  return base::text("program {} {}.{:09} {}\n",
+                    at.st_size,
+                    at.st_mtim.tv_sec,
+                    at.st_mtim.tv_nsec,
+                    at.st_ino);
+}
+
+std::string search_sum(const Json& search) {
+  return base::text("{:08x}", base::crc32c(std::string_view(search.dump())));
+}
+
+// The files of the folder but for the youngest few.
+void remove_oldest(const fs::path& folder) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".json" && entry.is_regular_file()) {
+      files.emplace_back(entry.last_write_time(), entry.path());
+    }
+  }
+  std::ranges::sort(files, std::greater<>());
+  for (std::size_t i = kMostKept; i < files.size(); ++i) fs::remove(files[i].second);
+}
+
+}  // namespace
+
+KeptSearches::KeptSearches(std::string question) {
+  const std::string program = program_text();
+  const std::optional<fs::path> folder = cache_folder();
+  question_ = program + question;
+  if (program.empty() || !folder) return;
+  file_ = *folder / base::text("{:08x}.json", base::crc32c(std::string_view(question_)));
+}
+
+std::optional<plan::KeptSearch> KeptSearches::find() const {
+  if (!file_) return std::nullopt;
+  try {
+    const Json json = base::try_parse_json(base::read_text(*file_, kLargestKept));
+    if (json.is_discarded() || !json.is_object()) return std::nullopt;
+    if (json.value("format", "") != kKeptFormat || json.value("question", "") != question_) {
+      return std::nullopt;
+    }
+    const Json& search = json.at("search");
+    if (json.value("sum", "") != search_sum(search)) return std::nullopt;
+    return plan::kept_search(search);
+  } catch (const std::exception&) {  // not there, or not to be read
+    return std::nullopt;
+  }
+}
+
+void KeptSearches::keep(const plan::KeptSearch& kept) const {
+  if (!file_) return;
+  try {
+    fs::create_directories(file_->parent_path());
+    const Json search = to_json(kept);
+    const Json json{{"format", kKeptFormat},
+                    {"question", question_},
+                    {"sum", search_sum(search)},
+                    {"search", search}};
+    base::write_whole(*file_, json.dump());
+    remove_oldest(file_->parent_path());
+  } catch (const std::exception&) {  // no room, no rights: the next command searches again
+  }
+}
+
+}  // namespace weft::cli

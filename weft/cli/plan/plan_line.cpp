@@ -1,0 +1,81 @@
+#include "weft/cli/plan/plan_line.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "weft/cli/output.h"
+#include "weft/config/codec.h"
+#include "weft/config/field.h"
+#include "weft/plan/cost/workload.h"
+#include "weft/plan/hardware/hardware.h"
+#include "weft/rules/validate.h"
+#include "weft/words/megatron/megatron_line.h"
+#include "weft/words/recipe.h"
+#include "weft/words/words.h"
+
+namespace weft::cli {
+namespace {
+
+// Keys of a layout, which a search chooses: the beginnings of their names.
+constexpr std::string_view kOfLayout[] = {"model.tensor_model_parallel_size",
+                                          "model.sequence_parallel",
+                                          "model.pipeline_model_parallel_",
+                                          "model.virtual_pipeline_",
+                                          "model.num_layers_in_",
+                                          "model.account_for_",
+                                          "model.microbatch_group_",
+                                          "model.context_parallel_size",
+                                          "model.expert_model_parallel_size",
+                                          "model.expert_tensor_parallel_size",
+                                          "model.moe_token_dispatcher_type",
+                                          "model.moe_flex_dispatcher_",
+                                          "model.recompute_",
+                                          "model.cpu_offloading",
+                                          "model.fine_grained_",
+                                          "model.offload_modules",
+                                          "model.cuda_graph_"};
+
+// The model of a line of Megatron-LM, with the optimizer of the line.
+config::Config line_model(const config::Config& line) {
+  config::Config model;
+  model.model = line.model;
+  model.optimizer = line.optimizer;
+  for (const config::Field& field : config::fields()) {
+    const auto begins = [&](std::string_view name) { return field.key.starts_with(name); };
+    if (std::ranges::any_of(kOfLayout, begins)) field.copy(config::Config(), model);
+  }
+  return model;
+}
+
+// The recipe's model without its layout, or that of the flags.
+PlanModel line_model(const words::Resolution& run) {
+  if (run.recipe.empty())
+    return {.name = "the model of the line", .config = line_model(run.config)};
+  const words::ChosenRecipe chosen = words::find_recipe(recipes_folder(), run.recipe);
+  return find_plan_model(chosen.file.stem().string());
+}
+
+}  // namespace
+
+std::optional<PlanOptions> question_of_line(const PlanOptions& options) {
+  const words::Words read = words::read_words(options.run.words, words::Audience::Run);
+  const bool by_flags = !read.harness.recipe.empty();
+  if (!by_flags && !words::is_megatron_line(read)) return std::nullopt;
+  const words::Resolution run = resolve(options.run);
+  print_findings(run);
+  const config::Config& config = run.config;
+  PlanOptions question = options;
+  question.model = line_model(run);
+  if (rules::judge(config).legal()) question.model->own = {{.name = run.recipe, .config = config}};
+  SearchOptions& search = question.search;
+  if (search.gpus == 0) search.gpus = config.runtime.world_size.value_or(0);
+  if (search.batch == 0) search.batch = config.train.global_batch_size;
+  if (search.sequence == 0) search.sequence = config.model.seq_length;
+  if (search.precision.empty()) search.precision = plan::word(plan::number_of(config.model));
+  if (question.gpu.empty() && config.hardware.gpu) {
+    question.gpu = config::word(*config.hardware.gpu);
+  }
+  return question;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,28 @@
+// Estimate of a run's memory and step time by the planner's cost model. It takes milliseconds where
+// a dry step of many layers takes seconds; docs/plan.md states its accuracy.
+#pragma once
+
+#include "weft/measure/memory/memory_forecast.h"
+#include "weft/plan/hardware/hardware.h"
+
+namespace weft::measure {
+
+// Like forecast_memory, with the same parts left out; without the pieces of a peak.
+MemoryForecast estimate_memory(const config::Config& asked,
+                               const plan::Hardware& hardware,
+                               Priced priced);
+
+// Closer estimate: memory inside the nodes of a layer is counted in short pipelines of such layers
+// (plan/counted_layers.h). Number formats are those of `asked`. Not priced.
+MemoryForecast estimate_closely(const config::Config& asked, const plan::Hardware& hardware);
+
+// estimate_closely, with a dry step for each rank that may need the most memory.
+MemoryForecast count_largest(const config::Config& asked, const plan::Hardware& hardware);
+
+// Estimator for variants of a forecast run. Each estimate is corrected by the error of the estimate
+// of `asked`. Variants differ only in savings; shared parts are cached.
+Forecaster estimates_beside(const config::Config& asked,
+                            const MemoryForecast& now,
+                            const plan::Hardware& hardware);
+
+}  // namespace weft::measure

@@ -1,0 +1,109 @@
+// Cached parts of the memory of many runs: bytes that a layer's pieces declare as kept, and the
+// micro-batches in flight on a pipeline rank, from the order of its turns.
+//
+// The runs of a book differ only in layout and planner settings. Thread-safe; the content does not
+// depend on the order of callers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/config/config.h"
+#include "weft/derive/parameters.h"
+#include "weft/derive/pipeline.h"
+#include "weft/plan/cost/layer_time.h"
+#include "weft/plan/memory/offloaded_layers.h"
+
+namespace weft::plan {
+
+// Bytes per micro-batch.
+struct KeptLayer {
+  double kept = 0;   // between forward and backward
+  double again = 0;  // additional peak during its backward
+  double away = 0;   // additional bytes if nothing of it is offloaded
+  double host = 0;   // in host memory meanwhile
+
+  KeptLayer operator*(double factor) const;
+};
+
+// End of a stage: a send, on a rank that has the head in another stage (SendBesideHead) or not
+// (Send), or the head.
+enum class StageEnd { Send, SendBesideHead, Head };
+
+// Properties of a layer that decide its memory.
+struct LayerAsked {
+  std::int64_t layer = 0;
+  Recomputed whole = Recomputed::No;
+  double imbalance = 1;  // rows over the mean
+  std::vector<schedule::PieceName> offloaded = {};
+};
+
+// Micro-batches between their forward and the end of their backward, by chunk of the rank.
+using Flight = std::vector<int>;
+// Flights by chunk: one per turn, including its own micro-batch, without flights that another
+// dominates in every chunk.
+using ChunkFlights = std::vector<std::vector<Flight>>;
+
+// Peak bytes besides weights, gradients and optimizer state on each pipeline rank in a training
+// step, counted. Empty: not countable.
+using StepCounter = std::function<std::vector<double>(const config::Config&)>;
+
+class MemoryBook {
+ public:
+  MemoryBook() = default;
+  // Variant that counts memory inside the nodes of a layer (counted_layers.h) instead of using a
+  // formula.
+  explicit MemoryBook(StepCounter counter) : counter_(std::move(counter)) {}
+
+  // Memory of a layer of the config, from a small run of such layers.
+  KeptLayer layer(const config::Config& config, const LayerAsked& asked);
+
+  bool counts() const { return counter_ != nullptr; }
+
+  // By pipeline rank.
+  const std::vector<ChunkFlights>& flights(const config::Config& config);
+
+  // Additional peak beyond kept memory while a stage that ends as `end` works on such a layer.
+  // nullopt: no counter.
+  std::optional<double> counted(const config::Config& config,
+                                const LayerAsked& asked,
+                                StageEnd end);
+
+  // Cached derive::stages_of, derive::rank_parameters and the results of offloaded_layers.h.
+  const std::vector<derive::Stage>& stages(const config::Config& config);
+  const std::vector<derive::RankParameters>& parameters(const config::Config& config);
+  // Bytes of one gradient per weight shape of the layers on a rank.
+  double dummy_gradients(const config::Config& config);
+  const std::vector<OffloadablePart>& offloadable(const config::Config& config,
+                                                  std::int64_t layer,
+                                                  Recomputed whole);
+  // By stage and layer of it; empty: nothing is offloaded.
+  const OffloadedStages& offloaded(const config::Config& config);
+
+ private:
+  // Cached value of the name, made by `make` at first use. References stay valid as long as the
+  // book.
+  template <typename Value, typename Make>
+  const Value& look_up(std::map<std::string, Value>& known,
+                       const std::string& name,
+                       const Make& make);
+
+  std::mutex mutex_;
+  std::map<std::string, KeptLayer> layers_;
+  StepCounter counter_;
+  std::map<std::string, std::vector<ChunkFlights>> flights_;
+  std::map<std::string, std::optional<double>> counted_;
+  std::map<std::string, std::vector<derive::Stage>> stages_;
+  std::map<std::string, std::vector<derive::RankParameters>> parameters_;
+  std::map<std::string, double> dummies_;
+  std::map<std::string, std::vector<OffloadablePart>> offloadable_;
+  std::map<std::string, OffloadedStages> offloaded_;
+};
+
+}  // namespace weft::plan

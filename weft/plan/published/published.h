@@ -1,0 +1,90 @@
+// Published measurements: tables of runs with their settings, each as a config to price.
+//
+// Columns follow Megatron Bridge's performance tables joined with the settings of their recipes:
+// release, model, system, precision, n_gpus, gbs, mbs, seq_len, tp, pp, cp, vp, ep, etp, fsdp,
+// routing, match, dispatcher_backend, a2a_overlap, delay_wgrad, cuda_graph_impl, cuda_graph_scope,
+// recompute_modules, recompute_num_layers, pp_layout, tokens_per_s_gpu, tflops_per_gpu,
+// gflop_per_token, note, doubt. A column may be missing or empty if it has a usual value; other
+// columns are ignored. Tables of single runs with `card`, `seq`, `parallelism` ("TP2/PP8/EP64") and
+// `recipe_...` are accepted too.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/json.h"
+#include "weft/config/config.h"
+#include "weft/plan/hardware/hardware.h"
+
+namespace weft::plan {
+
+struct Price;
+
+struct PublishedRun {
+  int line = 0;
+  std::string release, model, system, precision, note;  // as written in the table
+  std::string gpu;                                      // "gb200"
+  config::Config config;
+  double tflops = 0;       // published, per GPU
+  std::string doubt = {};  // reason for doubts about the row; empty: none
+  // The table's own FLOPs per token, if given: releases count some models differently.
+  std::optional<double> gflop_per_token = std::nullopt;
+};
+
+struct PublishedTable {
+  std::vector<PublishedRun> runs;
+  std::vector<std::string> left_out;  // "line 7: no tflops_per_gpu": rows that cannot be priced
+  // Models whose rows calibrate hardware files; initially those of the shipped files.
+  std::vector<std::string> fitted_models;
+
+  bool is_fitted(const PublishedRun& run) const;
+};
+
+// Config of a model by its name in a table, without a layout. ConfigError with the known names.
+using ModelNamed = std::function<config::Config(const std::string& name)>;
+
+// ConfigError if the file is no such table.
+PublishedTable parse_published(const std::string& content,
+                               const std::string& named,
+                               const ModelNamed& model_named);
+
+// Name among `names` that `written` means. Only letters and digits count, without case
+// ("Qwen3_30B_a3B" is qwen3_30b_a3b); a prefix counts if it is unique. Empty: none.
+std::string model_meant(const std::string& written, const std::vector<std::string>& names);
+
+struct PricedRun {
+  const PublishedRun* run = nullptr;
+  double predicted = 0;  // TFLOP/s per GPU
+  double step_ms = 0;
+  bool is_fitted = false;
+  double error() const { return predicted / run->tflops - 1; }
+};
+
+struct ErrorSummary {
+  std::size_t rows = 0;
+  double median = 0, p90 = 0;  // absolute errors
+};
+
+ErrorSummary summary_of(const std::vector<double>& errors);
+
+struct Validation {
+  std::vector<PricedRun> rows;
+  std::vector<std::string> left_out;
+  ErrorSummary all, fitted, held_out;
+};
+
+using HardwareTable = std::map<std::string, Hardware>;  // by GPU
+
+// TFLOP/s per GPU of a price, with the row's FLOP count.
+double counted_tflops(const PublishedRun& run, const Price& price);
+
+// Leaves out rows on GPUs that the table lacks.
+Validation validate(const PublishedTable& table, const HardwareTable& hardware);
+
+base::Json to_json(const Validation& validation);
+std::string to_text(const Validation& validation);
+
+}  // namespace weft::plan

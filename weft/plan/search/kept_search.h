@@ -1,0 +1,29 @@
+// Search result as text, so that a later command need not repeat the search.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "weft/base/json.h"
+#include "weft/plan/search/search_report.h"
+
+namespace weft::plan {
+
+// Expensive parts of a report: the search, and the questions about its best layout. The rest is
+// recomputed.
+struct KeptSearch {
+  SearchResult search = {};
+  std::vector<KnobStep> steps = {};
+  std::vector<PlanVerdict> verdicts = {};
+  std::vector<FitWay> ways = {};
+};
+
+// Every input of the answer except the program itself. `others`: hardware to try if the model fits
+// nowhere.
+std::string question_text(const PlanAsk& ask, std::size_t top, const std::vector<Hardware>& others);
+
+base::Json to_json(const KeptSearch& kept);
+// nullopt: not a kept search.
+std::optional<KeptSearch> kept_search(const base::Json& json);
+
+}  // namespace weft::plan
