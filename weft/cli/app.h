@@ -1,4 +1,4 @@
-// The `weft` program: parses the command line, runs one command, turns errors into exit codes.
+// The `weft` program: parses the command line, runs one command, maps errors to exit codes.
 #pragma once
 
 namespace weft::cli {

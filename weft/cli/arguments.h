@@ -1,4 +1,4 @@
-// How commands take the words of a run: `[RECIPE] [a.b=c ...] [--flag value ...] [--json]`.
+// Words of a run on the command line: `[RECIPE] [a.b=c ...] [--flag value ...] [--json]`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,47 +18,44 @@ namespace weft::cli {
 // --json
 void add_format(CLI::App& command, Format& format);
 
-// What the pictures of Weft have near their begin, and others do not.
+// Marker at the beginning of Weft's pictures.
 inline constexpr const char* kPictureMark = "<rect class=\"paper\"";
 
-// --overwrite, without which no command replaces what it did not write itself.
+// Adds --overwrite; without it no command replaces a file that it did not write itself.
 void add_overwrite(CLI::App& command,
                    base::Overwrite& overwrite,
                    const std::string& meaning = "replace a file that is there already");
 
 struct RunArguments {
-  // Everything that is not an option of the command itself, in the order typed; words/words.h
-  // reads it.
+  // Arguments that are not options of the command, in the order typed; parsed by words/words.h.
   std::vector<std::string> words;
   Format format = Format::Text;
-  // What a bench takes where none is named; empty: the defaults of `weft config` hold.
+  // Recipe of a bench if none is given; empty: the defaults of `weft config`.
   std::string default_recipe = {};
 };
 
-// Lets the command take words, adds --json, and a help text that ends in `example`.
+// Lets the command take words; adds --json and a help text that ends in `example`.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example);
 
-// The config the words ask for, not validated. ConfigError when they are wrong.
+// Config of the words, not validated. ConfigError for invalid words.
 words::Resolution resolve(const RunArguments& arguments);
-// The same for `weft check`, which takes the lines of every command. What is wrong with the words
-// is in `complaints`; ConfigError where recipe or file cannot be read.
+// Variant for `weft check`, which accepts the command line of any command. Invalid words go to
+// `complaints`; ConfigError for an unreadable recipe or file.
 words::Resolution resolve_for_check(const RunArguments& arguments);
-// What the rules refuse where the words have faults too: all but what follows from those.
+// Rule errors that are not consequences of invalid words.
 std::vector<config::Finding> errors_beside_complaints(const words::Resolution& run);
-// The same for `weft perf`, whose words may also choose the recipe by the harness's flags.
+// Variant for `weft perf`, whose words may choose the recipe by flags of the harness.
 words::Resolution resolve_for_perf(const RunArguments& arguments);
 
-// ConfigError where the words are for judging and not for training: a vocabulary that nothing says,
-// or --dryrun.
+// ConfigError if the words suit judging only: an unknown vocabulary, or --dryrun.
 void require_trainable(const words::Resolution& run);
 
-// The verdict on a run with what was found while its words were read.
+// Verdict on a run, including the findings from parsing its words.
 rules::Verdict judged(const words::Resolution& run);
 rules::Verdict with_findings(const words::Resolution& run, rules::Verdict verdict);
 
-// ConfigError for every key that a word sets and that is not among `allowed`, or is among
-// `refused`, however it was spelled: something else decides it, as `reason` says, and nothing the
-// user types is ignored.
+// ConfigError for each key set by a word, in any spelling, that is not in `allowed` or is in
+// `refused`. `reason` says what else decides the key: a word is never ignored.
 void allow_only(const words::Resolution& resolution,
                 std::span<const std::string_view> allowed,
                 const std::string& reason);
@@ -66,8 +63,8 @@ void refuse_keys(const words::Resolution& resolution,
                  std::span<const std::string_view> refused,
                  const std::string& reason);
 
-// WEFT_RECIPES where set; else where an installed program has them, ../share/weft/recipes; else the
-// folder of the source tree the program was built from.
+// Folder of recipes: WEFT_RECIPES if set; otherwise ../share/weft/recipes of an installed program;
+// otherwise the recipes of the source tree.
 std::filesystem::path recipes_folder();
 
 }  // namespace weft::cli

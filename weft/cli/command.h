@@ -1,5 +1,5 @@
-// What a command is: a file with one function add_<name>() that declares its options and how it
-// runs, and a line in commands.def.
+// A command: a file with a function add_<name>() that declares its options and its action, and a
+// line in commands.def.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,15 +9,15 @@
 
 namespace weft::cli {
 
-// Exit codes: done and good; ran and failed; the user's input is wrong. A run that a signal ended
-// has that of interrupt.h.
+// Exit codes: success, failure of the run, wrong input. interrupt.h has the codes of a run that a
+// signal ended.
 enum ExitCode : int { kGood = 0, kFailed = 1, kWrongInput = 2 };
 
-// What the chosen command does once the command line is parsed; gives the exit code. It may throw:
-// ConfigError and MissingInput end in kWrongInput, any other error in kFailed.
+// Action of the chosen command, run after parsing; returns the exit code. ConfigError and
+// MissingInput end in kWrongInput, other errors in kFailed.
 using Action = std::function<int()>;
 
-// Makes `command`, when chosen, run `act` on its options.
+// Makes `command` run `act` on its options when chosen.
 template <typename Options>
 void on_chosen(CLI::App& command,
                Action& chosen,

@@ -1,4 +1,4 @@
-// How help texts look: the usage line names what a command takes besides its options.
+// Help format: the usage line names the words besides the options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@ namespace weft::cli {
 
 class HelpFormat final : public CLI::Formatter {
  public:
-  // `words`: what may follow the command's name, as in "[RECIPE] [a.b=c ...]".
+  // `words`: words after the command's name, such as "[RECIPE] [a.b=c ...]".
   explicit HelpFormat(std::string words = {}) : words_(std::move(words)) {}
 
   std::string make_usage(const CLI::App* app, std::string name) const override;

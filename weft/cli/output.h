@@ -1,4 +1,4 @@
-// Results on standard output.
+// Results on standard output, messages on standard error.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,22 @@ enum class Format { Text, Json };
 
 void print_text(std::string_view text);
 void print_json(const base::Json& json);
-// "error: ..." on standard error.
+// Prints "error: ..." on standard error.
 void print_error(const std::string& what);
-// What ends a command: an "error: ..." line each on standard error (the first hundred), and where
-// the user asked for JSON one object on standard output, from rank 0 alone: "error", the first or
-// only one, and "errors", all of them.
+// Prints the errors that end a command: one "error: ..." line each on standard error (the first
+// hundred). For JSON rank 0 also prints an object on standard output: "error" (the first) and
+// "errors" (all).
 void print_failure(const std::vector<std::string>& complaints, Format format);
-// The same for an error on a rank (train::Report).
+// Variant for an error on a rank (train::Report).
 std::function<void(const std::string& error)> failure_printer(Format format);
-// "warning: ..." on standard error.
+// Prints "warning: ..." on standard error.
 void print_warning(const std::string& what);
 
-// What the words did beyond what they say: warnings, and what a flag set besides its own key.
+// Prints side effects of the words: warnings, and other keys that a flag set.
 void print_findings(const words::Resolution& resolution);
 // "set: a.b = c (rule: why)"
 std::string set_line(const config::Finding& set);
-// Warnings, and the parts that are missing where the command goes on without them.
+// Prints warnings, and missing parts if the command continues without them.
 void print_findings(const rules::Verdict& verdict);
 
 }  // namespace weft::cli

@@ -1,14 +1,14 @@
-// The process itself: what it expects of the one that started it.
+// State of the process at its start.
 #pragma once
 
 namespace weft::cli {
 
-// To be called first. Opens /dev/null in place of standard streams that are closed, so that no file
-// of a run gets their number and their text. Ignores SIGPIPE and SIGXFSZ: a reader that left, or a
-// limit on the size of files, is an error of the write that meets it and does not end a run.
+// Call first. Replaces closed standard streams by /dev/null, so that no file of a run gets their
+// number and their text. Ignores SIGPIPE and SIGXFSZ: a reader that left, or a file size limit,
+// becomes a write error instead of ending the run.
 void prepare_process();
 
-// Whether standard output is a pipe that nobody reads any more.
+// True if standard output is a pipe without a reader.
 bool reader_has_left();
 
 }  // namespace weft::cli

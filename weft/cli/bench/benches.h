@@ -1,4 +1,4 @@
-// The benches that have a file of their own.
+// Benches with a file of their own.
 #pragma once
 
 #include "weft/cli/command.h"
@@ -6,7 +6,7 @@
 
 namespace weft::cli {
 
-// Says that a signal ended the bench; the exit code.
+// Reports that a signal ended the bench; returns the exit code.
 int stopped_bench(Format format);
 
 void add_bench_overlap(CLI::App& bench, Action& chosen);

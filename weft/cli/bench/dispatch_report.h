@@ -1,4 +1,4 @@
-// What `weft bench dispatch` says: rows, bytes, times, and whether the bars were met.
+// Report of `weft bench dispatch`: rows, bytes, times and bars.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ namespace weft::cli {
 struct DispatchReport {
   const config::Config& config;
   std::int64_t tokens = 0;
-  bool links_chosen = true;  // not the user's
+  bool links_chosen = true;  // false: the user chose the links
   measure::DispatchBench bench;
   std::vector<measure::RowCopy> copies;
 };
 
-// Those that are set for this shape: the ones of dispatchers are for 64 experts, top-8, 8 ranks, 4
-// a machine, and links chosen by the bench.
+// Bars for this shape. The dispatchers have bars for 64 experts, top-8, 8 ranks, 4 per machine, and
+// links chosen by the bench.
 std::vector<Bar> bars_of(const DispatchReport& report);
 
 std::string to_text(const DispatchReport& report);

@@ -1,5 +1,5 @@
-// What `weft bench gpu` says: rates against the card's ceilings and against PyTorch, the step, and
-// whether the bars were met.
+// Report of `weft bench gpu`: rates against the GPU's ceilings and against PyTorch, the step, and
+// bars.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ namespace weft::cli {
 enum class GpuSection { Kernels, Products, Attention };
 std::string_view word(GpuSection section);
 
-// What an operation reached, and what it is held against.
+// Rate of an operation with its references.
 struct GpuLine {
   GpuSection section = GpuSection::Kernels;
   measure::DeviceRate rate;
-  double ceiling = 0;                  // of the same unit a second
-  std::optional<double> peer_seconds;  // for the same work
+  double ceiling = 0;                  // per second, in the unit of the rate
+  std::optional<double> peer_seconds;  // peer's time for the same work
   std::string peer;                    // "PyTorch cudnn"
-  std::optional<double> least_share;   // of the ceiling
-  std::optional<double> least_ratio;   // to the peer's rate
-  std::optional<double> least_rate;    // in its unit a second
+  std::optional<double> least_share;   // share of the ceiling
+  std::optional<double> least_ratio;   // ratio to the peer's rate
+  std::optional<double> least_rate;    // units per second
 
   double share() const { return rate.per_second() / ceiling; }
   std::optional<double> ratio() const {
@@ -42,7 +42,7 @@ struct StepPeer {
   double loss_difference = 0;
 };
 
-// The card's clock while parts of the bench ran.
+// GPU clock during parts of the bench.
 struct GpuClock {
   struct Part {
     std::string name;
@@ -55,14 +55,14 @@ struct GpuClock {
 struct GpuBench {
   std::string card, model;
   measure::DeviceCeilings ceilings;
-  std::optional<GpuClock> clock;  // where the driver tells it
+  std::optional<GpuClock> clock;  // nullopt: the driver does not report it
   std::vector<GpuLine> lines;
   std::optional<measure::DeviceStep> step;
   std::optional<StepPeer> step_peer;
-  std::vector<std::string> peer_failures;  // of those that were asked for
+  std::vector<std::string> peer_failures;  // requested peers only
 };
 
-// Those of what was measured. A bar against a peer needs the peer.
+// Bars for measured parts. A bar against a peer requires the peer.
 std::vector<Bar> bars_of(const GpuBench& bench);
 
 std::string to_text(const GpuBench& bench);

@@ -1,4 +1,4 @@
-// Which runs `weft bench predict` predicts and measures.
+// Runs of `weft bench predict`.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace weft::cli {
 
-// Layouts: of one recipe, ranks that are threads, over several emulated links.
-// Models: of several shapes, one rank of eight over the loop-back, at three counts of tokens.
+// Layouts: layouts of one recipe, with ranks as threads, over several emulated links. Models:
+// several shapes at three token counts, one rank of eight over loopback.
 enum class PredictSet { Layouts, Models };
 std::string_view word(PredictSet set);
 
@@ -20,8 +20,7 @@ struct PredictRuns {
   std::vector<measure::PredictCase> cases;
 };
 
-// The words of the user come last where models are predicted, and before a layout's own where
-// layouts are.
+// The user's words come last for models, and before a layout's own words for layouts.
 PredictRuns predict_runs(const RunArguments& arguments, PredictSet set);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// What `weft bench predict` found, for people and for programs.
+// Report of `weft bench predict`, as text and JSON.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace weft::cli {
 
-// Steps within 10 % where ranks are threads, within 6 % of one rank on a device; the fastest run of
-// each group is the one that was predicted, or no more slower than runs of one setting differ.
+// Bars: steps within 10 % for ranks as threads, within 6 % for one rank on a device. The predicted
+// fastest run of each group is the fastest, up to the spread of equal settings.
 std::vector<Bar> bars_of(const measure::PredictBench& bench, PredictSet set);
 
 std::string to_text(const measure::PredictBench& bench, PredictSet set);

@@ -1,4 +1,4 @@
-// What `weft check` found, as people and programs read it.
+// Findings of `weft check` as text and JSON.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,24 @@
 
 namespace weft::cli {
 
-// Whether the words and files could be read at all; where not, there is nothing else to judge.
+// False if words or files are unreadable; then nothing else is judged.
 enum class Readable { Yes, No };
 enum class ScheduleWish { None, Verify };
 enum class MemoryWish { None, Predict };
-// Plain: without what was set automatically and the modes of overlap.
+// Plain: without automatic settings and overlap modes.
 enum class Detail { Plain, Verbose };
 
 struct CheckReport {
   std::string recipe;  // empty: the defaults
   Readable readable = Readable::Yes;
   rules::Verdict verdict;
-  // Where the run is legal:
+  // Set if the run is legal:
   std::vector<rules::Note> advice;
   std::vector<rules::OverlapMode> modes;
   std::optional<derive::DerivedRun> derived;
-  std::vector<MemoryLimit> limits;  // what it is too large for: its GPUs, or this machine
-  std::string fits;            // the GPU that it was found to fit; empty: not known, or it does not
-  bool fits_narrowly = false;  // by an estimate whose error is larger than what stays free
+  std::vector<MemoryLimit> limits;  // limits it exceeds: its GPUs, or this machine
+  std::string fits;                 // GPU that it fits; empty: unknown, or it does not fit
+  bool fits_narrowly = false;  // true: fits by an estimate with less free memory than its error
   std::optional<plan::ScheduleCheck> schedule;
   std::optional<MemoryReport> memory;
   ScheduleWish wish = ScheduleWish::None;

@@ -1,4 +1,4 @@
-// What `weft check` finds of a run, without printing it.
+// Findings of `weft check` on a run, without output.
 #pragma once
 
 #include "weft/cli/arguments.h"
@@ -13,7 +13,8 @@ struct CheckRequest {
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-// Long steps are estimated where counting is not asked for: `weft bench check` holds the time.
+// Estimates the memory of long steps unless counting is requested; `weft bench check` bounds the
+// time.
 CheckReport check_run(const CheckRequest& asked);
 
 }  // namespace weft::cli

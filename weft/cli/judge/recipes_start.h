@@ -1,4 +1,4 @@
-// weft recipes --start: which recipes start (measure/start.h).
+// weft recipes --start: starts each recipe (measure/start.h).
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace weft::cli {
 
-// One thing that `weft train` can be given.
+// Input for `weft train`.
 struct Runnable {
   std::string name;
   std::string summary;
   config::Config config;
 };
 
-// Tries them one after another and prints what came of each. The exit code: a recipe that has every
-// part and does not start is a failure.
+// Tries each and prints the result. Returns the exit code: failure if a recipe with all parts does
+// not start.
 int start_recipes(const std::vector<Runnable>& runnables, Format format);
 
 }  // namespace weft::cli

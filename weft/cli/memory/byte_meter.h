@@ -1,4 +1,4 @@
-// How far a command is with the bytes it reads or writes, on a terminal.
+// Progress of a command in bytes, on a terminal.
 #pragma once
 
 #include <atomic>
@@ -9,14 +9,14 @@
 
 namespace weft::cli {
 
-// Thrown where somebody asks the command to stop.
+// Thrown when the command is asked to stop.
 struct Stopped {};
 
 class ByteMeter {
  public:
   explicit ByteMeter(std::uint64_t all);
 
-  // `bytes` of all are done. Throws Stopped.
+  // Sets the number of finished bytes. Throws Stopped.
   void at(std::uint64_t bytes);
 
  private:

@@ -1,5 +1,5 @@
-// What is said of a run that is too large for its GPUs or its machine: by how much, and what would
-// make it fit.
+// Error for a run that exceeds its GPUs or its machine: the missing bytes, and changes that make it
+// fit.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 namespace weft::cli {
 
 struct MemoryLimit {
-  rules::Missing missing;                     // its fix: all ways in one line
-  std::vector<std::string> ways;              // what makes it fit first; each a line
-  std::vector<measure::Saving> savings = {};  // that the ways name; two at most
+  rules::Missing missing;         // its fix: all ways in one line
+  std::vector<std::string> ways;  // changes that make it fit, the best first; one line each
+  std::vector<measure::Saving> savings = {};  // savings named by the ways; at most two
   std::optional<measure::Fit> fit = {};
-  double step_seconds = 0;  // of the run: costs are shares of it
+  double step_seconds = 0;  // step of the run: costs are shares of it
 };
 
-// "the run needs ...", and a line for each way.
+// "the run needs ...", and a line per way.
 std::string to_text(const MemoryLimit& limit);
 base::Json to_json(const MemoryLimit& limit);
 
-// One for the memory of a GPU and one for that of a machine, where they are too small; with the two
-// cheapest savings and what makes the run fit, where the report has them.
+// Limits for the memory of a GPU and of a machine, if exceeded. Includes the report's two cheapest
+// savings and its fit.
 std::vector<MemoryLimit> memory_limits(const MemoryReport& report, const config::Config& config);
 
-// The same where the ranks on the machine's cores need too much already without what a dry step
-// would count (least_need).
+// Variant for ranks on the machine's cores that exceed it without the parts a dry step would count
+// (least_need).
 std::optional<MemoryLimit> least_limit(const config::Config& config,
                                        const measure::MemoryRoom& room);
 
-// Of a run that is about to start, counted by dry steps.
+// Limits of a run about to start, counted by dry steps.
 std::vector<MemoryLimit> limits_of_run(const config::Config& asked,
                                        const config::Config& judged,
                                        const measure::MemoryRoom& room,

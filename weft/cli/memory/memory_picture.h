@@ -1,4 +1,4 @@
-// The memory of every pipeline rank over its training step, as a picture.
+// Picture of every pipeline rank's memory over its training step.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::cli {
 
-// Bytes by tag as the nodes of a step are issued, one rank below the other on one scale, with each
-// peak and the GPU's memory. Of many nodes the largest of each few is drawn.
+// Bytes by tag in issue order, ranks below each other on one scale, with each peak and the GPU's
+// memory. Many nodes are thinned to the largest of each group.
 std::string to_svg(const MemoryReport& report, const std::string& title);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// Counts the memory of a run, and looks for savings where it does not fit.
+// Counts a run's memory, and searches savings if it does not fit.
 #pragma once
 
 #include "weft/cli/memory/memory_report.h"
@@ -6,38 +6,38 @@
 
 namespace weft::cli {
 
-// What is counted by dry steps: ranks and savings of runs whose steps are short, or all of them.
-// What is not counted is estimated by the planner's formula, where it knows the GPU.
+// Selection of dry steps: ranks and savings of short steps only, or all. The planner's formula
+// estimates the rest if it knows the GPU.
 struct CountWish {
   enum class What { WhatIsShort, Everything };
-  What ranks = What::Everything;  // WhatIsShort: of a long step the rank alone that needs most
+  What ranks = What::Everything;  // WhatIsShort: only the largest rank of a long step
   What savings = What::WhatIsShort;
 };
 
-// Looks also for what would make it fit, where it does not. Every rank is counted.
+// Counts every rank, and searches a fit if the run does not fit.
 MemoryReport report_fit(const config::Config& asked,
                         const measure::MemoryRoom& room,
                         const measure::Tell& tell);
-// The peaks of the run and its price, without savings.
+// Peaks and price of the run, without savings.
 MemoryReport report_peaks(const config::Config& asked,
                           const measure::MemoryRoom& room,
                           const CountWish& wish,
                           const measure::Tell& tell);
-// Adds the savings, and where it does not fit what would make it fit. Of a run that is predicted.
+// Adds savings and, if the run does not fit, a fit. The run must be predicted.
 void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report);
-// Whether a dry step of the run takes less than a fifth of a second.
+// True if a dry step takes less than a fifth of a second.
 bool is_quick_to_count(const config::Config& asked);
-// report_fit within half a second, of a run on a GPU that the planner knows: what takes longer is
-// estimated. Nothing where an estimate says that it needs far less than there is.
+// report_fit within half a second, for a GPU known to the planner; slower parts are estimated.
+// nullopt: by an estimate the run needs far less than available.
 std::optional<MemoryReport> report_quickly(const config::Config& asked,
                                            const config::Config& judged,
                                            const measure::MemoryRoom& room,
                                            const measure::Tell& tell);
 
-// Whether what stays free is less than the error of an estimate.
+// True if the free memory is less than an estimate's error.
 bool is_narrow(const MemoryReport& report);
 
-// Shows on a progress line what they tell, from whatever thread.
+// Progress callback that shows on a line; any thread may call it.
 measure::Tell shown_on(ProgressLine& line);
 
 }  // namespace weft::cli

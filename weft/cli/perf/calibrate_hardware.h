@@ -1,4 +1,4 @@
-// weft calibrate --hardware: a hardware profile of the machine at hand.
+// weft calibrate --hardware: hardware profile of this machine.
 #pragma once
 
 #include <atomic>
@@ -13,26 +13,26 @@
 namespace weft::cli {
 
 struct HardwareOptions {
-  std::string file;                // empty: none is wanted
-  std::string like;                // a known GPU or a file; empty: the one of this card
-  std::vector<std::string> given;  // "nic_gbps=25"
-  base::Overwrite overwrite = base::Overwrite::No;  // the file
+  std::string file;                                 // empty: no profile
+  std::string like;                                 // a known GPU or a file; empty: this GPU's
+  std::vector<std::string> given;                   // "nic_gbps=25"
+  base::Overwrite overwrite = base::Overwrite::No;  // applies to `file`
 
   bool is_wanted() const { return !file.empty(); }
 };
 
-// What can be told before anything is measured. ConfigError where the run cannot tell a profile, or
-// what is given is none.
+// Checks before any measurement. ConfigError if the run cannot give a profile, or a given value is
+// invalid.
 plan::TellsRest tells_rest(const HardwareOptions& options, const config::Config& judged);
 
 struct WrittenHardware {
   plan::MeasuredHardware measured;
   std::string file;
-  double planned_seconds = 0;  // of the calibrated run, priced with it
+  double planned_seconds = 0;  // calibrated run, priced with the profile
 };
 
-// Measures, and writes the file. ConfigError where what was measured is no hardware file: nothing
-// is written then. Stopped (measure/device_timer.h) where it was told to.
+// Measures and writes the file. ConfigError, without a file, if the result is no valid hardware
+// file. Throws Stopped (measure/device_timer.h) when told to stop.
 WrittenHardware write_hardware(const HardwareOptions& options,
                                const plan::TellsRest& rest,
                                const config::Config& judged,

@@ -1,4 +1,5 @@
-// `weft perf --against FILE`: is this slower than a stored result, and was it the same thing?
+// `weft perf --against FILE`: comparison with a stored result, and a check that both measured the
+// same.
 #pragma once
 
 #include <filesystem>
@@ -12,23 +13,22 @@
 
 namespace weft::cli {
 
-// What a comparison needs of a stored result.json.
+// Part of a stored result.json for a comparison.
 struct StoredRun {
   std::string value;
   double step_ms = 0;
   double spread_ms = 0;
   double peak_bytes = 0;
   measure::Window window;
-  std::map<std::string, std::string> config;  // key to value, as JSON writes it
+  std::map<std::string, std::string> config;  // key to value in JSON
 };
 
 struct StoredResult {
-  std::vector<StoredRun> runs;  // those that were timed
+  std::vector<StoredRun> runs;  // timed runs
   std::map<std::string, std::string> machine;
 };
 
-// ConfigError, naming the file and the place, where it is no result of weft perf. The file is
-// trusted with nothing.
+// ConfigError with file and place if the file is no result of weft perf. The file is untrusted.
 StoredResult read_stored(const std::filesystem::path& file);
 
 struct Thresholds {
@@ -36,41 +36,41 @@ struct Thresholds {
   double memory = 0.05;  // share of the stored peak
 };
 
-// Against the threshold, either way.
+// Change relative to the threshold, in either direction.
 enum class Drift {
   None,
-  Noise,  // beyond the threshold, but not beyond what the spread of the steps explains
+  Noise,  // beyond the threshold, within the spread of the steps
   Regression,
   Improvement,
-  Unjudged,  // not like with like
+  Unjudged,  // the runs are not comparable
 };
 
 struct ComparedRun {
   std::string value;
   double stored_ms = 0, step_ms = 0, time_ratio = 0;
-  std::optional<double> noise_ms = {};  // none where one of them has a single step
+  std::optional<double> noise_ms = {};  // nullopt: one of them has a single step
   double stored_bytes = 0, peak_bytes = 0, memory_ratio = 0;
   Drift time = Drift::None, memory = Drift::None;
-  std::vector<std::string> keys = {};  // that differ: "a.b: stored -> now"
+  std::vector<std::string> keys = {};  // differing keys: "a.b: stored -> now"
 };
 
 enum class ComparisonVerdict { NoRegression, Regression, NotAlike };
 
 struct Comparison {
   std::vector<ComparedRun> runs;
-  std::vector<std::string> unmatched;  // values that the stored result has not
-  std::vector<std::string> unlike;     // machine and window: why it is not like with like
+  std::vector<std::string> unmatched;  // values missing in the stored result
+  std::vector<std::string> unlike;  // differences of machine and window that prevent a comparison
   Thresholds thresholds;
 
-  // Neither machine, window nor any key differs; the version of Weft may.
+  // True if machine, window and all keys are equal; Weft's version may differ.
   bool like_with_like() const;
   ComparisonVerdict verdict() const;
 };
 
-// ConfigError where no run of the plan has a partner of the same value: asked before anything runs.
+// ConfigError if no run of the plan has a stored run of equal value. Call before any run.
 void require_partner(const PerfPlan& plan, const StoredResult& stored);
 
-// Of the runs that were timed.
+// Compares the timed runs.
 Comparison compare(const PerfReport& report,
                    const StoredResult& stored,
                    const Thresholds& thresholds);

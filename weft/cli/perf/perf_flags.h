@@ -1,4 +1,4 @@
-// The flags of the harness, as `weft perf --flags` lists them.
+// Flags of the harness, as `weft perf --flags` lists them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace weft::cli {
 std::string flags_text();
 base::Json flags_json();
 
-// Those that say how `weft perf` measures, for its help: name and meaning, a line each.
+// Measurement flags for the help of `weft perf`: one line with name and meaning each.
 std::string measuring_flags_text();
 
 }  // namespace weft::cli

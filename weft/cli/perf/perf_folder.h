@@ -1,4 +1,4 @@
-// Where `weft perf` puts its results: asked before anything is printed or run.
+// Output folder of `weft perf`, checked before any output or run.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,11 @@
 
 namespace weft::cli {
 
-inline constexpr const char* kPerfFolder = "perf";  // gets a fresh folder where none is named
+// Parent of a fresh folder, if the user names none.
+inline constexpr const char* kPerfFolder = "perf";
 
-// SystemError where the folder cannot be made or written into; ConfigError where it has a result
-// already, and where it holds the file to compare with. Leaves no folder behind that was not there.
+// SystemError if the folder cannot be made or written. ConfigError if it has a result, or contains
+// the file to compare with. Leaves no new folder behind.
 void require_result_folder(const std::optional<std::filesystem::path>& out,
                            const std::optional<std::filesystem::path>& against);
 

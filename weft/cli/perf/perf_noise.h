@@ -1,4 +1,4 @@
-// When a difference of step times means something: not while the spread of the steps explains it.
+// Significance of a difference of step times: within the spread of the steps it is noise.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace weft::cli {
 
-// Times the standard error of the difference of two means that is still noise. Student's 95 % for
-// three steps against three is 2.8 of them, and steps of one run are less than independent.
+// Standard errors of a difference of two means that are still noise. Student's 95 % for three
+// against three steps is 2.8, and steps of one run are not fully independent.
 inline constexpr double kNoiseErrors = 3;
 
-// Steps of one run around their mean.
+// Spread of one run's steps around their mean.
 struct StepSpread {
   double deviation_ms = 0;
   std::int64_t steps = 0;
 };
 
-// The largest difference of two means that is noise; nullopt: one of them has a single step.
+// Largest difference of two means that is noise; nullopt: one of them has a single step.
 std::optional<double> noise_ms(const StepSpread& one, const StepSpread& other);
 
 enum class RunVerdict { Faster, Slower, Noise };
 std::string_view word(RunVerdict verdict);
 
-// One run beside another.
+// Difference of two runs.
 struct RunDifference {
-  double ms = 0;                        // of a step, more than the other's
+  double ms = 0;                        // additional time per step over the other run
   std::optional<double> noise_ms = {};  // nullopt: a single step has no spread
 
   RunVerdict verdict() const;

@@ -1,4 +1,4 @@
-// What `weft perf` is going to run: every config judged, and whether twins stand in for the model.
+// Plan of `weft perf`: every judged config, and twins in place of a large model.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@
 namespace weft::cli {
 
 struct Candidate {
-  std::string value;                  // of the varied knob
-  config::Config asked;               // as resolved, with what the rules set
-  rules::JudgedConfig config;         // what runs
-  std::vector<plan::Change> changes;  // from what was asked to what runs, less the rules' own
-  std::vector<config::Finding> warnings, automatic;  // what the rules say of `config`
-  std::vector<rules::OverlapMode> overlaps;  // with the reasons of the one judgement there was
+  std::string value;           // value of the varied knob
+  config::Config asked;        // as resolved, with keys set by the rules
+  rules::JudgedConfig config;  // config that runs
+  // From the requested to the running config, without the rules' own.
+  std::vector<plan::Change> changes;
+  std::vector<config::Finding> warnings, automatic;  // findings on `config`
+  std::vector<rules::OverlapMode> overlaps;          // with the reasons of the judgement
 };
 
 struct PerfPlan {
   std::vector<Candidate> candidates;
   std::vector<std::string> varied;     // keys
-  std::vector<std::string> following;  // other keys in which the runs differ, as rules set them
-  std::string twin_reason;             // why twins run instead of the model; empty: the model runs
-  std::int64_t steps = 0;              // timed, of each run
+  std::vector<std::string> following;  // other differing keys, set by rules
+  std::string twin_reason;             // reason for twins; empty: the model runs
+  std::int64_t steps = 0;              // timed steps of each run
 
   bool is_twin() const { return !twin_reason.empty(); }
 };
 
-// Where twins run: when the model is for GPUs or does not fit into this machine, or always.
+// WhenNeeded: if the model is for GPUs or exceeds this machine.
 enum class TwinUse { WhenNeeded, Always };
 
 struct PlanRequest {
@@ -43,7 +44,7 @@ struct PlanRequest {
   TwinUse twin = TwinUse::WhenNeeded;
 };
 
-// ConfigError with everything that is refused, of all values, before anything runs.
+// ConfigError with every refusal over all values, before anything runs.
 PerfPlan plan_perf(const PlanRequest& request);
 
 }  // namespace weft::cli

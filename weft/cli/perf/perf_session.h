@@ -1,4 +1,4 @@
-// The harness behind the words: a config and what to do with it, however they were asked for.
+// Session of the harness: a config and the requested work, from any spelling of the words.
 #pragma once
 
 #include <filesystem>
@@ -16,27 +16,27 @@ namespace weft::cli {
 enum class PerfMode { Measure, DryRun };
 
 struct PerfSession {
-  std::string name;       // of the recipe; may be empty
-  config::Config config;  // as the words ask for it, not judged
+  std::string name;       // recipe; may be empty
+  config::Config config;  // from the words, not judged
   std::vector<plan::Knob> knobs;
   plan::Sweep sweep = plan::Sweep::OneKnob;
   TwinUse twin = TwinUse::WhenNeeded;
-  std::optional<std::int64_t> steps;  // none: train.train_iters, but at most kDefaultSteps
+  std::optional<std::int64_t> steps;  // nullopt: train.train_iters, at most kDefaultSteps
   measure::WindowOptions window;
   std::optional<std::filesystem::path> against;
   Thresholds thresholds;
-  std::optional<std::filesystem::path> out;          // none: perf/<name>-<time>
-  std::optional<std::filesystem::path> save_config;  // file for the config that runs
-  base::Overwrite overwrite = base::Overwrite::No;   // that file
+  std::optional<std::filesystem::path> out;          // nullopt: perf/<name>-<time>
+  std::optional<std::filesystem::path> save_config;  // file for the running config
+  base::Overwrite overwrite = base::Overwrite::No;   // applies to save_config
   PerfMode mode = PerfMode::Measure;
-  Opening opening = Opening::Short;  // Full: with what was set automatically, and does not overlap
+  Opening opening = Opening::Short;  // Full: with automatic settings, and parts without overlap
   Format format = Format::Text;
 };
 
-// Where a recipe means to train for long, a benchmark need not.
+// Limit for benchmarks of recipes that train for long.
 inline constexpr std::int64_t kDefaultSteps = 50;
 
-// Runs it and prints what it found; gives the exit code. ConfigError before anything runs.
+// Runs the session and prints its results; returns the exit code. ConfigError before anything runs.
 int run_session(const PerfSession& session);
 
 }  // namespace weft::cli

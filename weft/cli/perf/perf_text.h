@@ -1,4 +1,4 @@
-// A perf report for people: a table on the terminal, a page of Markdown in the folder of results.
+// Text of a perf report: a table for the terminal, a Markdown page for the result folder.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace weft::cli {
 std::string to_text(const PerfReport& report);
 std::string to_markdown(const PerfReport& report);
 
-// Of a dry run: what would run, as comments, then runs_text().
+// Text of a dry run: comments on the runs, then runs_text().
 std::string dry_run_text(const PerfPlan& plan);
-// The config that runs, with what the harness or a twin changes, as YAML; of several runs the
-// first, and as comments in what the others differ.
+// Running config in YAML, with changes by the harness or a twin. Of several runs the first, with
+// the others' differences as comments.
 std::string runs_text(const PerfPlan& plan);
 
 // "model.hidden_size: 2048 -> 64 (small enough for any machine)"

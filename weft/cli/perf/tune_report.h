@@ -1,4 +1,4 @@
-// What `weft tune` found, for people, for programs and as files.
+// Report of `weft tune`, as text, JSON and files.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 struct TuneReport {
-  std::string name;  // of the recipe; may be empty
+  std::string name;  // recipe; may be empty
   const measure::TuneRequest& request;
   const measure::Tuning& tuning;
   std::filesystem::path recipe;  // file of the best setting

@@ -1,4 +1,4 @@
-// What `weft tune` and `weft bench tune` ask of their words.
+// Arguments of `weft tune` and `weft bench tune`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,11 +12,11 @@ namespace weft::cli {
 
 // --vary a.b=x,y
 void add_vary(CLI::App& command, std::vector<std::string>& vary);
-// What the user wants tried, instead of what the tuner thinks of; none: that. ConfigError where a
-// key is none, or is one that the tuner must leave (plan/tuning_contract.h).
+// Moves requested by the user instead of the tuner's; empty: the tuner's. ConfigError for an
+// unknown key, or a key outside of the tuner's contract (plan/tuning_contract.h).
 std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary);
 
-// ConfigError where the run cannot be timed in this process, on this machine.
+// ConfigError if the run cannot be timed in this process on this machine.
 void require_tunable(const config::Config& config);
 
 }  // namespace weft::cli

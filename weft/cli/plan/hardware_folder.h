@@ -1,4 +1,4 @@
-// Where the hardware files are.
+// Folder of the hardware files.
 #pragma once
 
 #include <filesystem>
@@ -10,23 +10,24 @@
 
 namespace weft::cli {
 
-// WEFT_HARDWARE where set; else `hardware` beside the folder of the recipes.
+// WEFT_HARDWARE if set; otherwise `hardware` beside the recipes folder.
 std::filesystem::path hardware_folder();
 
-// By what the driver calls a card. nullopt: no file is of it.
+// Hardware by the driver's name of a GPU. nullopt: no file for it.
 std::optional<plan::Hardware> hardware_of_card(const std::string& card);
 
-// Names the machine's first card, with a warning, where the run computes on one and says none.
+// Sets hardware.gpu to the machine's first GPU, with a warning, if the run computes on a GPU and
+// names none.
 void name_card(config::Config& config);
 
-// The one a command line names, or else that of hardware.gpu, or else for runtime.device=cuda that
-// of the machine's first card. ConfigError that lists the known ones where there is none.
+// Hardware named on the command line, otherwise hardware.gpu, otherwise (runtime.device=cuda) the
+// machine's first GPU. ConfigError with the known names if there is none.
 plan::Hardware chosen_hardware(const std::string& named, const config::Config& config);
 
-// ConfigError where the hardware has no products in the run's number format.
+// ConfigError if the hardware does not support the run's number format.
 void require_products(const config::Config& config, const plan::Hardware& hardware);
 
-// ConfigError where the hardware is ranks of so many processor cores, and the run's have others.
+// ConfigError if the hardware assumes another number of cores per rank than the run.
 void require_threads(const config::Config& config, const plan::Hardware& hardware);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// How a run's ranks share the model, as the commands say it.
+// Layout of a run in the commands' words.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace weft::cli {
 using report::layout_text;
 using report::order_text;
 
-// What the names of the axes mean, for under a table.
+// Legend of the axes below a table.
 inline constexpr std::string_view kAxisLegend =
     "ranks in parallel by: tp tensor, cp context, pp pipeline, dp data; of experts: ep expert, etp "
     "tensor, edp data; vpp:\nparts of a pipeline rank";

@@ -1,4 +1,4 @@
-// The searches of `weft plan` that are kept: a command that goes on with one does not search again.
+// Kept searches of `weft plan`: a follow-up command does not search again.
 #pragma once
 
 #include <optional>
@@ -8,21 +8,21 @@
 
 namespace weft::cli {
 
-// A file under XDG_CACHE_HOME/weft/plan (else HOME/.cache/weft/plan) for each of the last few
-// questions. It holds for the program that wrote it alone.
+// One file per question under XDG_CACHE_HOME/weft/plan (otherwise HOME/.cache/weft/plan), for the
+// last few questions. Valid only for the program that wrote it.
 class KeptSearches {
  public:
   // `question`: plan::question_text().
   explicit KeptSearches(std::string question);
 
-  // nullopt: there is none, it is of another program, or its file is damaged.
+  // nullopt: none kept, from another program, or damaged.
   std::optional<plan::KeptSearch> find() const;
-  // Says nothing where it cannot be kept: the plan itself is whole.
+  // Ignores failures: the plan itself is complete.
   void keep(const plan::KeptSearch& kept) const;
 
  private:
   std::string question_;
-  std::optional<std::filesystem::path> file_;  // nullopt: there is no place to keep it
+  std::optional<std::filesystem::path> file_;  // nullopt: no place to keep it
 };
 
 }  // namespace weft::cli

@@ -1,5 +1,5 @@
-// A line of the harness or of Megatron-LM as the question of a search: which model, on how many
-// GPUs of which kind, with which batch.
+// Command line of the harness or of Megatron-LM as a question for a search: the model, the number
+// and kind of GPUs, and the batch.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace weft::cli {
 
-// What the words of a search mean where they are such a line: its model without its layout, and the
-// sizes that no option of the search says. Nothing for other words.
+// Question behind such a line: its model without its layout, and sizes that the search's options
+// leave open. nullopt: other words.
 std::optional<PlanOptions> question_of_line(const PlanOptions& options);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// The commands that go on with a plan, to be pasted into a shell.
+// Follow-up commands of a plan, to paste into a shell.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace weft::cli {
 
-// As words for Megatron Bridge, as a recipe, and the layout in detail.
+// Commands for Megatron Bridge words, a recipe, and the layout in detail.
 std::vector<plan::NextCommand> next_commands(const PlanOptions& options);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// What `weft plan MODEL ...` asks: the words and options of the command line as a question of
+// Question of `weft plan MODEL ...`: words and options of the command line as a question about
 // layouts.
 #pragma once
 
@@ -10,26 +10,26 @@
 
 namespace weft::cli {
 
-// Each of them is simulated.
+// Limit of shown layouts; each is simulated.
 inline constexpr std::int64_t kMostShown = 1000;
 
-// A run that the recipe is itself, on the hardware of the question.
+// The recipe's own run on the hardware of the question.
 struct OwnRun {
   std::string name;
   config::Config config;
 };
 
 struct Question {
-  std::string model;               // its name
-  std::optional<OwnRun> own = {};  // where the recipe has a layout
-  std::string length = {};         // why sequences are as long as they are; empty: it was said
+  std::string model;               // name of the model
+  std::optional<OwnRun> own = {};  // set if the recipe has a layout
+  std::string length = {};         // reason for the sequence length; empty: the user gave it
   plan::PlanAsk ask;
 };
 
-// ConfigError for everything that is wrong with it.
+// ConfigError with every error of the question.
 Question question_of(const PlanOptions& options);
 
-// The place in the ranking that --explain names; nullopt: it has keys, or is empty.
+// Place in the ranking for --explain; nullopt: keys, or empty.
 std::optional<std::size_t> place_asked(const std::string& explain);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// --program: whose program is priced.
+// --program: the priced program.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace weft::cli {
 
-// `word`: "megatron", "weft", or empty where the user does not say.
+// `word`: "megatron", "weft", or empty if not given.
 CLI::Option* add_program_option(CLI::App& command, std::string& word);
 std::optional<plan::Program> asked_program(const std::string& word);
 

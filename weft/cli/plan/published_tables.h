@@ -1,4 +1,4 @@
-// Published tables that came with the program, and models by the names that tables give them.
+// Published tables shipped with the program, and models by their names there.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace weft::cli {
 
-// Models of the recipes, each read once, without a layout.
+// Models of the recipes without a layout, each read once.
 class ModelShelf {
  public:
   const config::Config& of(const std::string& written);
@@ -21,13 +21,14 @@ class ModelShelf {
   std::map<std::string, config::Config> models_;
 };
 
-// Hardware of the folder, by GPU.
+// Hardware of the folder by GPU.
 plan::HardwareTable known_hardware_table();
 
-// `published` beside the recipes where the program is installed; in a source tree tests/golden.
+// Folder of tables: `published` beside the recipes of an installed program; tests/golden in a
+// source tree.
 std::filesystem::path published_folder();
 
-// The runs of the tables there; nullptr where there is no table.
+// Runs of these tables; nullptr: no table.
 std::shared_ptr<plan::MeasuredRuns> measured_runs();
 
 }  // namespace weft::cli

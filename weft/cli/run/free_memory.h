@@ -1,4 +1,4 @@
-// How much of the machine's memory a process may still take.
+// Free memory of this machine.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace weft::cli {
 
-// What the system says is available, within the limits that control groups set (of a container, a
-// batch system or a login; both versions of them), less what their processes use. Nothing where
-// none of that is known. `root` is where the system's own files are.
+// Available memory by the system, limited by control groups (of a container, a batch system or a
+// login; v1 and v2) minus their current use. nullopt: unknown. `root`: root of the system's files.
 std::optional<std::int64_t> free_memory_bytes(const std::filesystem::path& root = "/");
 
 }  // namespace weft::cli

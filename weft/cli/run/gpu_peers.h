@@ -1,5 +1,4 @@
-// PyTorch and Transformers on the same card, for `weft bench gpu`: what they are asked, and what
-// their answers say.
+// PyTorch and Transformers on the same GPU, for `weft bench gpu`: their settings and their answers.
 #pragma once
 
 #include <filesystem>
@@ -15,16 +14,16 @@
 
 namespace weft::cli {
 
-// The settings of bench/peers/torch_kernels.py.
+// Settings for bench/peers/torch_kernels.py.
 base::Json torch_settings(const std::vector<measure::GroupedProduct>& products,
                           const std::vector<measure::AttentionCase>& attention,
                           int rounds);
-// Those of bench/peers/transformers_step.py. Losses are those of each sequence.
+// Settings for bench/peers/transformers_step.py. Losses are per sequence.
 base::Json transformers_settings(const measure::DeviceStep& step,
                                  std::int64_t sequence_length,
                                  int rounds);
 
-// The JSON that a script of bench/peers prints. Where there is none, `failures` says why.
+// JSON printed by a script of bench/peers. nullopt: `failures` has the reason.
 std::optional<base::Json> ask_peer(const std::string& script,
                                    const std::vector<std::string>& arguments,
                                    const ChildOptions& options,
@@ -35,18 +34,18 @@ struct PeerTime {
   double seconds = 0;
 };
 
-// Of an answer of torch_kernels.py. `direction`: forward, dgrad or wgrad.
+// Time in an answer of torch_kernels.py. `direction`: forward, dgrad or wgrad.
 std::optional<PeerTime> product_time(const base::Json& answer,
                                      std::size_t product,
                                      const std::string& direction);
-// cuDNN's, where it takes the shape, else the fastest backend's. `direction`: forward or backward.
-// The backward of cuDNN has no way to ask it for the same bits twice by way of PyTorch: there it is
-// the fastest backend that has. A forward has the same bits anyway.
+// Time of cuDNN if it supports the shape, otherwise of the fastest backend. `direction`: forward or
+// backward. PyTorch cannot request a deterministic cuDNN backward: there it is the fastest
+// deterministic backend. A forward is always deterministic.
 std::optional<PeerTime> attention_time(const base::Json& answer,
                                        std::size_t attention,
                                        tensor::Deterministic deterministic,
                                        const std::string& direction);
-// Of an answer of transformers_step.py; SystemError where it is not one.
+// Times in an answer of transformers_step.py; SystemError if invalid.
 StepPeer step_peer_of(const base::Json& answer, const measure::DeviceStep& step);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// Under a launcher, the launcher decides how many ranks there are.
+// A launcher decides the number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,25 @@
 
 namespace weft::cli {
 
-// Where Open MPI started this process: the MPI backend, unless runtime.backend says nccl, and the
-// launcher's number of ranks, which for nccl torchrun's WORLD_SIZE says too. ConfigError where the
-// config asks for another number, and under a launcher that is not known, as below.
+// Under Open MPI selects the MPI backend, unless runtime.backend is nccl, and the launcher's number
+// of ranks; for nccl torchrun's WORLD_SIZE counts too. ConfigError if the config asks for another
+// number, or refuse_foreign_launcher() throws.
 void follow_launcher(const words::Resolution& run, config::Config& config);
 
-// ConfigError where a launcher that is not Open MPI's (Slurm, MPICH, torchrun) started several
-// processes, each of which would do the whole run. A word that sets runtime.backend says that this
-// is meant.
+// ConfigError if a launcher other than Open MPI (Slurm, MPICH, torchrun) started several processes,
+// each of which would run the whole run. Setting runtime.backend explicitly overrides the check.
 void refuse_foreign_launcher(const words::Resolution& run);
 
 bool under_launcher();
-// The rank of this process; 0 without a launcher.
+// Rank of this process; 0: no launcher.
 int launcher_rank();
 
-// How many ranks the launcher started on this machine, and the number of this process among them;
-// none and 0 without a launcher.
+// Number of ranks that the launcher started on this machine, and the index of this one; nullopt and
+// 0: no launcher.
 std::optional<std::int64_t> launcher_local_size();
 int launcher_local_rank();
 
-// What a run over several processes is told of this one.
+// This process as the train library needs it.
 train::Process this_process(Format format);
 
 }  // namespace weft::cli

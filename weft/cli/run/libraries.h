@@ -1,4 +1,4 @@
-// The libraries that Weft uses, asked for their versions by name: none of NVIDIA's is linked here.
+// Versions of Weft's libraries, found by name: no NVIDIA library is linked here.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace weft::cli {
 struct LibraryFact {
   std::string name;
   bool found = false;
-  std::string version = {};  // empty where it is not told
-  std::string use = {};      // what Weft does with it
+  std::string version = {};  // empty: unknown
+  std::string use = {};      // purpose in Weft
 };
 
 std::vector<LibraryFact> find_libraries(const kernels::GpuReport& gpus);
 
-// Whether PATH has a program of that name.
+// True if PATH has this program.
 bool has_program(const std::string& name);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// The machine a result was measured on: what matters for time, and nothing that names its owner.
+// Machine of a measurement: facts that affect time, without names of its owner.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace weft::cli {
 
 struct Machine {
   std::string cpu;
-  std::int64_t cores = 0;  // this process may use
+  std::int64_t cores = 0;  // cores available to this process
   std::int64_t memory_bytes = 0;
   std::string compiler;
   std::string build;
-  std::string version;  // of Weft
+  std::string version;  // weft's version
 };
 
 Machine this_machine();

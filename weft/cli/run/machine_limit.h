@@ -1,4 +1,4 @@
-// Whether the ranks of a run fit this machine. The rules know no machine; commands that run do.
+// Check of a run's ranks against this machine, for commands that run; the rules know no machine.
 #pragma once
 
 #include <optional>
@@ -8,23 +8,21 @@
 
 namespace weft::cli {
 
-// Whether ranks keep anything in host memory beside that of their device: what is offloaded, and
-// copies to save.
+// True if ranks use host memory besides device memory: offloaded tensors, and save copies.
 bool uses_host_beside(const config::Config& config);
 
-// What the ranks of one machine need at least, where they compute on its cores: weights, gradients,
-// optimizer state and kept activations. Buffers on the wire and inside a node come
-// on top. Takes no dry step.
+// Least memory of one machine's ranks that compute on its cores: weights, gradients, optimizer
+// state and kept activations. Buffers in transit and inside a node come on top. Needs no dry step.
 std::size_t least_need(const config::Config& config, const measure::HostRoom& host);
 
-// Whether that, and what comes on top, is surely no more than there is: nothing need be counted.
+// True if this need and the additions surely fit, so that no counting is necessary.
 bool is_ample(const config::Config& config, const measure::MemoryRoom& room);
-// Whether a dry step of the run takes little memory itself: it holds the tokens of a micro-batch.
+// True if a dry step of the run needs little memory itself: it holds the tokens of a micro-batch.
 bool is_countable(const config::Config& config);
 
-// What is wrong where the ranks are larger than what is free of the machine's memory: all of a rank
-// on the machine's cores; what is offloaded, its staging buffers and the copy of an asynchronous
-// save of a rank on a GPU, counted by a dry step. Of a GPU's own memory nothing is said.
+// Error if the ranks exceed the machine's free memory, counted by a dry step. On cores the whole
+// rank counts; on a GPU offloaded tensors, staging buffers and the copy of an asynchronous save. A
+// GPU's own memory is not checked.
 std::optional<rules::Missing> machine_limit(const config::Config& config);
 
 }  // namespace weft::cli

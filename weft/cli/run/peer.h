@@ -1,5 +1,5 @@
-// The same model in PyTorch, run as a child process by bench/peers/torch_step.py, in two styles: as
-// model code is commonly written, and tuned by hand.
+// Same model in PyTorch, run as a child process by bench/peers/torch_step.py, in two styles: common
+// model code, and hand-tuned code.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ struct PeerResult {
 
 class Peer {
  public:
-  // SystemError where PATH finds no python3, or one without torch; see require_module().
+  // SystemError if PATH has no python3 with torch; see require_module().
   Peer(const config::Config& config, const std::atomic<bool>& stop);
 
   const std::filesystem::path& folder() const { return folder_.path(); }
-  // Both styles; ends early where it is told to stop.
+  // Runs both styles; stops early when told to.
   void run();
-  // SystemError where the losses differ: a bench verifies, then times.
+  // SystemError if the losses differ: a bench verifies before timing.
   std::vector<PeerResult> compare(const std::vector<double>& losses) const;
 
  private:

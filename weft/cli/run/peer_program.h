@@ -1,4 +1,4 @@
-// The programs of bench/peers, which run the work of a bench in PyTorch.
+// Programs of bench/peers, which run a bench's work in PyTorch.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,11 @@
 
 namespace weft::cli {
 
-// SystemError where PATH finds no python3, or one without that module: torch or transformers, or
-// one that takes too long to say. Knows nothing where it is told to stop.
+// SystemError if PATH has no python3 with this module (torch or transformers), or its import takes
+// too long. Returns without a check when told to stop.
 void require_module(const std::string& module, const std::atomic<bool>& stop);
 
-// The command line that runs a script of bench/peers with these arguments.
+// Command line for a script of bench/peers with these arguments.
 std::vector<std::string> peer_command(const std::string& script,
                                       const std::vector<std::string>& arguments);
 

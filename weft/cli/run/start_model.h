@@ -1,4 +1,4 @@
-// The model of a folder to start from, or of a checkpoint to go on from.
+// Model of a folder to start from, or of a checkpoint to resume from.
 #pragma once
 
 #include <string>
@@ -9,24 +9,23 @@
 
 namespace weft::cli {
 
-// A run's config, and what was set beside the words because of where it starts from.
+// Config of a run, and the keys set by its starting point.
 struct StartedRun {
   config::Config config;
   std::vector<config::Finding> automatic;
 };
 
-// `config` with the model of checkpoint.pretrained_checkpoint, where it names a folder, and what
-// suits a run that continues it (train::set_continuing). Else, where checkpoint.load names a
-// checkpoint and no recipe is given, with the model, data and batches of the run that saved it.
-// ConfigError where the words of `run` ask for another model.
+// Config with the model of checkpoint.pretrained_checkpoint, if set, and defaults for continuing it
+// (train::set_continuing). Otherwise, if checkpoint.load names a checkpoint and there is no recipe,
+// with that run's model, data and batches. ConfigError if the words of `run` ask for another model.
 StartedRun started(const words::Resolution& run, const config::Config& config);
-// Its config.
+// The config alone.
 config::Config with_start(const words::Resolution& run, const config::Config& config);
 
-// What a run is called: by its recipe, or by the folder that it starts from.
+// Name of a run: its recipe, or its start folder.
 std::string name_of_run(const words::Resolution& run, const config::Config& config);
 
-// Warns of weights that the folder has and nothing computes.
+// Warns of unused weights in the folder.
 void warn_of_weights(const checkpoint::HuggingFaceModel& model);
 
 }  // namespace weft::cli

@@ -1,5 +1,5 @@
-// The shapes of the folder that a run starts from, for commands that compute nothing: config.json
-// is enough, and more families are known than the engine computes.
+// Shapes of a run's start folder, for commands that do not compute: config.json suffices, for more
+// families than the engine computes.
 #pragma once
 
 #include <vector>
@@ -12,20 +12,20 @@ namespace weft::cli {
 
 struct StartShapes {
   config::Config config;
-  std::vector<config::Finding> automatic;  // what was set beside the words (StartedRun)
-  std::vector<std::string> remarks;        // to warn of
-  std::vector<rules::Missing> missing;     // why weights of the folder are not read by this build
+  std::vector<config::Finding> automatic;  // keys set by the starting point (StartedRun)
+  std::vector<std::string> remarks;        // warnings
+  std::vector<rules::Missing> missing;     // reasons why this build cannot read the weights
 };
 
-// As started(): `run.config` with the shapes of checkpoint.pretrained_checkpoint, where it names a
-// folder or a config.json, and what suits a run that continues it. ConfigError where the words of
-// `run` ask for a model too.
+// Like started(): `run.config` with the shapes of checkpoint.pretrained_checkpoint, if set to a
+// folder or config.json, and defaults for continuing it. ConfigError if the words of `run` ask for
+// a model too.
 StartShapes start_shapes(const words::Resolution& run);
 
-// Whether such a folder decides the key, so that no word can set it.
+// True if the folder decides the key, so that no word can set it.
 bool is_decided_by_folder(std::string_view key);
 
-// The same config; warns of the remarks, and says how long its sequences are.
+// Config alone; prints the remarks as warnings, and the sequence length.
 config::Config with_start_shapes(const words::Resolution& run);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// What a run says before its first step: first what a person wants to know, the rest when asked.
+// Lines before the first step of a run: a summary, and details on request.
 #pragma once
 
 #include <string>
@@ -11,26 +11,25 @@ namespace weft::cli {
 
 enum class Opening { Short, Full };
 
-// Whether this process is one rank whose peers are only taken to be there: what it prints says so.
+// True if this process is one rank with pretended peers, which its output must state.
 bool is_pretended(const config::Config& config);
 
-// The model, its ranks, batches, learning rate and where its weights come from; what overlaps, and
-// what is offloaded. With
-// Full also what was set automatically and what does not overlap, and why.
+// Model, ranks, batches, learning rate, source of the weights, overlap and offload. Full: also
+// automatic settings, and parts without overlap with the reason.
 std::vector<std::string> opening_lines(const rules::Verdict& verdict,
                                        const std::string& name,
                                        Opening opening);
 
-// What was set because the run continues a model, in at most five lines.
+// Keys set because the run continues a model, in at most five lines.
 std::vector<std::string> continuing_lines(const std::vector<config::Finding>& automatic);
 
-// Data, epochs and the run folder, which are known when the run begins.
+// Data, epochs and the run folder, known at the start of the run.
 std::vector<std::string> start_lines(const config::Config& config, const train::RunStart& start);
 
-// What deserves a second look and is no rule's: a pretended world; ranks that share cores; weights
-// whose folder cannot say what was computed.
+// Warnings outside of the rules: a pretended world; ranks that share cores; weights whose folder
+// cannot express the computation.
 std::vector<std::string> opening_warnings(const config::Config& config);
-// The same about the data.
+// Warnings about the data.
 std::vector<std::string> start_warnings(const config::Config& config, const train::RunStart& start);
 
 }  // namespace weft::cli

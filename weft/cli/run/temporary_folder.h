@@ -1,4 +1,4 @@
-// A folder for files that nobody keeps, gone with its owner.
+// Temporary folder, removed with its owner.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@ namespace weft::cli {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder();  // where the system has such
+  TemporaryFolder();  // in the system's temporary folder
   explicit TemporaryFolder(const std::filesystem::path& in);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -1,4 +1,4 @@
-// The progress line of weft train.
+// Progress line of weft train.
 #pragma once
 
 #include "weft/cli/terminal/time_left.h"
@@ -6,8 +6,8 @@
 
 namespace weft::cli {
 
-// At most 79 columns wherever its numbers allow it, so that a terminal of 80 never breaks it: the
-// bar takes what the numbers leave. `left`: seconds, where they are known.
+// At most 79 columns if the numbers allow it, so that a terminal of 80 columns does not break it;
+// the bar takes the rest. `left`: seconds, if known.
 std::string progress_text(const train::StepRecord& record, std::optional<double> left);
 
 }  // namespace weft::cli

@@ -1,5 +1,5 @@
-// What the nodes of a schedule cost: as a file says, at rates that are given, as a plan prices the
-// run's GPU, or at nominal rates of processor cores.
+// Node costs of a schedule: from a file, from given rates, from the plan's price of the GPU, or
+// from nominal rates of processor cores.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@ namespace weft::cli {
 struct CostOptions {
   std::string costs, calibration;  // files
   std::optional<double> flops_per_second, gb_per_second;
-  std::string program;  // of a GPU's price; empty: the usual one of the run
+  std::string program;  // priced program on a GPU; empty: the run's default
 };
 
 class ScheduleCosts {
  public:
-  // ConfigError where a run for GPUs names none and this machine has none.
+  // ConfigError if a run for GPUs names none and this machine has none.
   ScheduleCosts(const CostOptions& options, const config::Config& config);
 
-  // `config` is judged, the plans are its pipeline ranks'.
+  // `config`: judged. `plans`: its pipeline ranks.
   exec::sim::CostTable of(const config::Config& config,
                           const grid::Grid& grid,
                           const std::vector<schedule::RankPlan>& plans) const;
-  // The same without files, whose rows are of one order.
+  // Variant without files, whose rows belong to one order.
   exec::sim::CostTable by_rates(const config::Config& config,
                                 const grid::Grid& grid,
                                 const std::vector<schedule::RankPlan>& plans) const;

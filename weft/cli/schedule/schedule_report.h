@@ -1,4 +1,4 @@
-// What `weft schedule` found, in text, JSON and as a picture.
+// Report of `weft schedule`, as text, JSON and a picture.
 #pragma once
 
 #include <optional>
@@ -16,24 +16,24 @@
 
 namespace weft::cli {
 
-// A step of which one rank stands for all of its pipeline stage.
+// Simulated step with one rank per pipeline stage.
 struct SimulatedStep {
   exec::sim::SimulatedStep step;
   exec::sim::Result result;
-  std::optional<trace::Exposure> exposure;  // none: too many spans to look at
-  std::string costs;                        // where they come from, in words
+  std::optional<trace::Exposure> exposure;  // nullopt: too many spans
+  std::string costs;                        // description of their source
 };
 
 struct ScheduleReport {
   const config::Config& config;
   const grid::Grid& grid;
   const std::vector<schedule::RankPlan>& plans;  // by pipeline rank
-  std::string source;                            // the folder the graphs were read from; or empty
+  std::string source;                            // folder of the graphs; empty: planned
   std::vector<std::string> complaints;
-  std::optional<SimulatedStep> simulated;          // of a schedule without complaints
-  std::vector<std::int64_t> activation_bytes{};    // by pipeline rank, of the same
-  std::vector<plan::PipelineOrder> orders{};       // of a pipeline, where they were compared
-  std::optional<plan::Improvement> improvement{};  // where it was asked for
+  std::optional<SimulatedStep> simulated;        // set if there are no complaints
+  std::vector<std::int64_t> activation_bytes{};  // by pipeline rank; set if there are no complaints
+  std::vector<plan::PipelineOrder> orders{};     // compared pipeline orders, if requested
+  std::optional<plan::Improvement> improvement{};  // set if requested
 
   bool valid() const { return complaints.empty(); }
 };
@@ -42,14 +42,14 @@ std::size_t nodes_of(const ScheduleReport& report);
 base::Json to_json(const ScheduleReport& report);
 std::string to_text(const ScheduleReport& report);
 
-// What of a step a picture shows.
+// Time window of a step in a picture.
 struct PictureWindow {
   double from_ms = 0;
   double to_ms = 0;
-  bool is_cut = false;  // less than was asked for: nothing opens a picture of more
+  bool is_cut = false;  // shortened: larger pictures cannot be opened
 };
-// As much of what is asked for (the whole step where nothing is) as a picture can hold. Only of a
-// schedule that was simulated.
+// Largest part of the requested window (default: the whole step) that a picture can hold. For
+// simulated schedules only.
 PictureWindow picture_window(const SimulatedStep& simulated,
                              const std::optional<PictureWindow>& asked);
 std::string to_svg(const ScheduleReport& report, const PictureWindow& window);

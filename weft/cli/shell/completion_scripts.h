@@ -1,4 +1,4 @@
-// The scripts that make a shell complete `weft`.
+// Shell scripts that complete `weft` commands.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace weft::cli {
 
 inline constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
 
-// ConfigError where it is none of kShells.
+// ConfigError unless `shell` is one of kShells.
 std::string completion_script(const std::string& shell, const std::vector<CommandWords>& commands);
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// What a shell may complete after `weft`: commands and their options, keys, flags and their words.
+// Completions after `weft`: commands with options, keys, flags and their values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,15 +7,15 @@
 
 namespace weft::cli {
 
-// What may follow a command.
+// Completions of a command.
 struct CommandWords {
   std::string name;                  // "check", "bench step"
-  std::vector<std::string> options;  // of its own
-  std::vector<std::string> first;    // of which one must follow: the benches, the shells
-  bool takes_run = false;            // a recipe, keys and flags
+  std::vector<std::string> options;  // its own options
+  std::vector<std::string> first;    // words, one of which must follow: the benches, the shells
+  bool takes_run = false;            // takes a recipe, keys and flags
 };
 
-// A name and the words that may follow it.
+// Name with the words that may follow it.
 struct Choice {
   std::string name;  // "model.fp8", "--moe_a2a_overlap", "bench"
   std::vector<std::string> words;
@@ -23,14 +23,14 @@ struct Choice {
 
 using Table = std::vector<Choice>;
 
-// Every command, and behind one that has commands of its own, those.
+// All commands; commands with subcommands are followed by these.
 std::vector<CommandWords> commands_of(const CLI::App& program);
 
-// The keys and flags that do not take just anything; the ids after --explain.
+// Keys and flags with a fixed set of values; the ids after --explain.
 Table choices();
-// "a.b=" of every key.
+// "a.b=" for every key.
 std::vector<std::string> keys();
-// Those that every command with a run takes.
+// Flags of every command with a run.
 std::vector<std::string> flags();
 
 }  // namespace weft::cli

@@ -1,4 +1,4 @@
-// What a bench must reach, and whether it did.
+// Required result of a bench.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft::cli {
 
-// A number that must be at most, or at least, so much.
+// Upper or lower limit of a number.
 struct Bar {
   enum class Kind { AtMost, AtLeast };
   std::string name;
@@ -17,7 +17,8 @@ struct Bar {
   bool met() const { return kind == Kind::AtMost ? value <= limit : value >= limit; }
 };
 
-// "NOT MET permute over memcpy: 0.598, at least 0.600": with as many digits as tell the two apart.
+// "NOT MET permute over memcpy: 0.598, at least 0.600", with enough digits to tell the numbers
+// apart.
 std::string to_text(const Bar& bar);
 base::Json to_json(const Bar& bar);
 

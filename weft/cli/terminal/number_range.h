@@ -1,15 +1,15 @@
-// What options take: numbers within bounds, with messages that people can read, and lists.
+// Option types: numbers within bounds with readable messages, and lists.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace weft::cli {
 
-// The option takes a number from `low` to `high`, both included (not-a-number is none), and its
-// help shows them. Returns it.
+// Restricts the option to numbers in [low, high] (never NaN); its help shows the bounds. Returns
+// the option.
 CLI::Option* within(double low, double high, CLI::Option* option);
 
-// A list in one word, a,b,c: the words after it are not of the list.
+// List in one word, a,b,c: later words do not belong to it.
 CLI::Option* comma_list(CLI::Option* option);
 
 }  // namespace weft::cli

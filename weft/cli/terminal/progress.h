@@ -1,13 +1,11 @@
-// A progress line on standard error: only on a terminal, redrawn in place, out of the way of the
-// lines of a log.
+// Progress line on standard error: terminals only, redrawn in place, separate from log lines.
 #pragma once
 
 #include <string>
 
 namespace weft::cli {
 
-// Where lines that stay go: to standard output where people read the log of a run, to standard
-// error beside a result.
+// Target of permanent lines: standard output for the log of a run, standard error beside a result.
 enum class LinesTo { Output, Errors };
 
 class ProgressLine {
@@ -18,8 +16,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const std::string& text);
-  // A line that stays, above the progress line. Written at once; whether it arrives is not the
-  // caller's business: nobody may be reading any more.
+  // Prints a permanent line above the progress line, immediately. Write errors are ignored: the
+  // reader may be gone.
   void log(const std::string& line);
   void clear();
 

@@ -1,4 +1,4 @@
-// How long a run still takes, by its recent steps.
+// Remaining time of a run, by its recent steps.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace weft::cli {
 
 class TimeLeft {
  public:
-  // A step is over, `seconds` after some moment in the past. What lies between two steps counts:
-  // evaluations and saves too.
+  // Records the end of a step, `seconds` after a fixed moment. Time between steps counts, including
+  // evaluations and saves.
   void step_over(double seconds);
 
-  // Nothing before the second step: the first one warms up.
+  // nullopt before the second step: the first one warms up.
   std::optional<double> seconds_for(std::int64_t steps) const;
 
  private:
-  std::deque<double> ends_;  // of recent steps
+  std::deque<double> ends_;  // recent steps
 };
 
 // "12 s", "4 min 10 s", "3 h 20 min", "12 d 5 h".
