@@ -24,7 +24,7 @@ void add_commands(CLI::App& program, Action& chosen) {
 #undef WEFT_COMMAND
 }
 
-// Help lists "Commands", as its usage line calls them, also those of a command.
+// Groups subcommands as "Commands" in the help, at every level.
 void name_group(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) {
     command->group("Commands");
@@ -32,9 +32,9 @@ void name_group(CLI::App& app) {
   }
 }
 
-// Under a launcher every rank finds what is wrong with the words, and rank 0 speaks for all: when
-// it ends, the launcher ends the others. A rank that is still there afterwards has found something
-// of its own.
+// Waits on ranks other than 0: under a launcher all ranks find the same errors in the words, and
+// rank 0 reports them. When rank 0 ends, the launcher ends the others. A rank that outlives the
+// wait has an error of its own.
 void let_first_rank_speak() {
   constexpr std::chrono::seconds kPatience{3};
   if (launcher_rank() != 0) std::this_thread::sleep_for(kPatience);
@@ -51,7 +51,7 @@ int act(const Action& chosen, Format format) {
   try {
     const int code = chosen();
     std::cout.flush();
-    // Who closed the pipe has seen enough; that is no failure.
+    // A closed pipe is no failure: its reader has seen enough.
     if (!std::cout && !reader_has_left()) {
       return fail(kFailed, {"cannot write to standard output"}, Format::Text);
     }
@@ -73,8 +73,8 @@ std::vector<std::string> command_names(const CLI::App& program) {
   return names;
 }
 
-// What is wrong with the first of `words` where `app` wants one of its commands: CLI11 would only
-// say that a subcommand is required, and would answer `weft nosuch --help` with the help of weft.
+// Error for an unknown subcommand of `app`. CLI11 would only say that one is required, and would
+// answer `weft nosuch --help` with the help of weft.
 std::optional<std::string> misnamed(const CLI::App& app, std::span<const std::string> words) {
   const std::vector<std::string> names = command_names(app);
   if (names.empty()) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<std::string> misnamed(const CLI::App& app, std::span<const std::st
                          : base::text("{} --help lists them", path));
 }
 
-// What CLI11 found wrong, and where help is.
+// CLI11's error, with a pointer to the help.
 std::string explain(const CLI::Error& error,
                     const CLI::App& program,
                     std::span<const std::string> words) {
@@ -111,12 +111,12 @@ std::string explain(const CLI::Error& error,
   return base::text("{} ({} --help)", error.what(), path);
 }
 
-// Whether the user asked for JSON, known before the words are: an error in them is told in it.
+// Output format, read before the words are parsed: errors in them use it.
 Format format_of(std::span<const std::string> words) {
   return std::ranges::find(words, "--json") == words.end() ? Format::Text : Format::Json;
 }
 
-// `weft help`, `weft help COMMAND` and `weft version`, as people type them.
+// Maps `weft help`, `weft help COMMAND` and `weft version` to options.
 std::vector<std::string> as_options(std::vector<std::string> words) {
   if (words.empty()) return words;
   if (words.front() == "help") {
@@ -128,12 +128,12 @@ std::vector<std::string> as_options(std::vector<std::string> words) {
   return words;
 }
 
-// Commands that take words leave -h to them, as the first letter of -hf: here it is help.
+// Maps -h to --help: commands that take words leave -h to them, as the first letter of -hf.
 std::vector<std::string> for_parser(std::vector<std::string> words) {
   for (std::string& word : words) {
     if (word == "-h") word = "--help";
   }
-  std::ranges::reverse(words);  // as CLI11 takes them
+  std::ranges::reverse(words);  // order that CLI11 expects
   return words;
 }
 
@@ -142,9 +142,9 @@ std::vector<std::string> for_parser(std::vector<std::string> words) {
 int run(int argc, char** argv) {
   prepare_process();
   CLI::App program("Weft trains mixture-of-experts language models.", "weft");
-  program.formatter(std::make_shared<HelpFormat>());  // of its commands, too
+  program.formatter(std::make_shared<HelpFormat>());  // for subcommands too
   program.footer("Example: weft grid tiny world=4\nEvery config key: weft config");
-  // Of its commands, too. Not -h, as -hf is a flag of the harness: see for_parser.
+  // For subcommands too. Without -h, as -hf is a flag of the harness: see for_parser.
   program.set_help_flag("--help", "print this and leave");
   program.set_version_flag("--version", WEFT_VERSION, "print the version and leave");
   program.require_subcommand(1);

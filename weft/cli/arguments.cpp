@@ -24,7 +24,7 @@ void add_overwrite(CLI::App& command, base::Overwrite& overwrite, const std::str
       meaning);
 }
 
-// CLI11 leaves what it does not know to the words, in order.
+// Passes arguments unknown to CLI11 to the words, in order.
 void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::string& example) {
   command.allow_extras();
   command.parse_complete_callback(
@@ -44,7 +44,7 @@ void add_run_arguments(CLI::App& command, RunArguments& arguments, const std::st
 
 namespace {
 
-// ConfigError with what is wrong with the words and, beside it, what the rules refuse.
+// ConfigError with invalid words and rule errors.
 words::Resolution require_readable(words::Resolution run) {
   if (run.complaints.empty()) return run;
   std::vector<std::string> complaints = run.complaints;
@@ -57,7 +57,7 @@ words::Resolution require_readable(words::Resolution run) {
 }  // namespace
 
 std::vector<config::Finding> errors_beside_complaints(const words::Resolution& run) {
-  // Its model is not looked at yet.
+  // Its model is not read yet.
   if (!run.config.checkpoint.pretrained_checkpoint.empty()) return {};
   std::vector<config::Finding> errors = rules::judge(run.config).errors;
   std::erase_if(errors, [&](const config::Finding& error) {
@@ -97,7 +97,7 @@ void require_trainable(const words::Resolution& run) {
 
 namespace {
 
-// A warning where a rule changed what a word of the user says, unless the rule warns itself.
+// Warning if a rule changed a key that a word sets, unless the rule warns itself.
 std::optional<config::Finding> changed_word(const words::Resolution& run,
                                             const rules::Verdict& verdict,
                                             const config::Finding& set) {
@@ -107,7 +107,7 @@ std::optional<config::Finding> changed_word(const words::Resolution& run,
   const bool said = std::ranges::any_of(verdict.warnings, [&](const config::Finding& warning) {
     return warning.id == set.id && warning.key == set.key;
   });
-  // Who typed null asked for the automatic value.
+  // A null requests the automatic value.
   if (word == words.end() || said || set.from.is_null()) return std::nullopt;
   config::Finding warning = set;
   warning.message = base::text("{} was asked for, and {} makes it {}: {}",

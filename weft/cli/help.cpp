@@ -14,13 +14,13 @@ std::string HelpFormat::make_usage(const CLI::App* app, std::string name) const 
   return line + " [OPTIONS]\n";
 }
 
-// The program takes -h everywhere (app.cpp), though CLI11 is told of --help alone.
+// Shows -h, which the program accepts everywhere (app.cpp), though CLI11 only knows --help.
 std::string HelpFormat::make_option_name(const CLI::Option* option, bool is_positional) const {
   const std::string name = CLI::Formatter::make_option_name(option, is_positional);
   return name == "--help" ? "-h,--help" : name;
 }
 
-// CLI11 says of a file that must be there TEXT:FILE.
+// Removes "TEXT:", which CLI11 writes before FILE for existing files.
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   std::string told = CLI::Formatter::make_option_opts(option);
   if (told.starts_with(" TEXT:")) told.erase(1, std::string_view("TEXT:").size());

@@ -9,7 +9,7 @@
 
 namespace weft::cli {
 
-// Text has names of strangers: files, recipes, tensors, words of a trace.
+// Text may contain foreign names: files, recipes, tensors, words of a trace.
 void print_text(std::string_view text) { std::cout << base::without_controls(text); }
 
 // File names need not be UTF-8; JSON must be.
@@ -20,8 +20,8 @@ void print_json(const base::Json& json) {
 
 namespace {
 
-// One write, so that the lines of several ranks do not mix. Messages quote files and words of
-// strangers: what steers a terminal does not reach it.
+// Prints with one write, so that the lines of ranks do not mix. Messages quote foreign files and
+// words: control characters are removed.
 void print_line(std::string_view kind, const std::string& what) {
   std::cerr << base::text("{}: {}\n", kind, base::without_controls(what));
 }

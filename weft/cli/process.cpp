@@ -10,7 +10,7 @@ namespace weft::cli {
 
 void prepare_process() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    // The lowest number that is free is the one that is closed.
+    // open returns the lowest free number, which is the closed stream's.
     if (::fcntl(stream, F_GETFD) == -1) (void)!::open("/dev/null", O_RDWR);
   }
   std::signal(SIGPIPE, SIG_IGN);

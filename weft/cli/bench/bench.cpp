@@ -1,4 +1,4 @@
-// weft bench: speed against the ceiling of the machine and against peers, in one run.
+// weft bench: speed against the machine's ceiling and against peers, in one run.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"

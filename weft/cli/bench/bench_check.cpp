@@ -1,5 +1,4 @@
-// weft bench check: what judging costs, over every recipe, and with the schedules of a large
-// layout.
+// weft bench check: time of judging every recipe, and of checking the schedules of a large layout.
 #include <chrono>
 #include <ctime>
 
@@ -19,11 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 struct CheckBenchOptions {
   Format format = Format::Text;
-  std::size_t each = 1;  // of the recipes
+  std::size_t each = 1;  // runs per recipe
 };
 
-// The slowest shipped recipe is judged within this much CPU time of the program, the question
-// whether it fits its GPUs included.
+// Limit of the program's CPU time for the slowest shipped recipe, including its memory check.
 constexpr double kMostSeconds = 0.5;
 
 double milliseconds_since(Clock::time_point start) {
@@ -44,14 +42,14 @@ std::vector<std::string> all_names() {
   return names;
 }
 
-// What `weft check` does with a recipe, without printing.
+// Time of `weft check` on a recipe, without output.
 double check_milliseconds(const std::string& name) {
   const double start = cpu_seconds();
   check_run({.run = {.words = {name}, .format = Format::Text}});
   return 1e3 * (cpu_seconds() - start);
 }
 
-// 1024 ranks: pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches, overlapped.
+// Layout of 1024 ranks: pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches, overlapped.
 double large_milliseconds() {
   config::Config config;
   config.model.num_layers = 64;

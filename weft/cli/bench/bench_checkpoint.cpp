@@ -1,4 +1,4 @@
-// weft bench checkpoint: saves and loads against what memory and disk can do.
+// weft bench checkpoint: saves and loads against the speed of memory and disk.
 #include <algorithm>
 
 #include "weft/base/error.h"
@@ -92,7 +92,7 @@ void print_as_text(const CheckpointBench& bench, int steps) {
   for (const Bar& bar : bars_of(bench)) print_text(to_text(bar) + "\n");
 }
 
-// A folder of the bench's own, which goes with it: nothing of the user's is near.
+// Temporary folder of the bench, apart from the user's files.
 TemporaryFolder folder_for(const config::Config& config) {
   const std::string& in = config.checkpoint.save;
   return in.empty() ? TemporaryFolder() : TemporaryFolder(in);

@@ -1,4 +1,4 @@
-// weft bench dispatch: what each dispatcher sends, counted and predicted, and how long it takes.
+// weft bench dispatch: bytes of each dispatcher, counted and predicted, and its time.
 #include <algorithm>
 #include <numeric>
 
@@ -72,8 +72,8 @@ void check_shape(const DispatchOptions& options, std::vector<std::string>& compl
   }
 }
 
-// About what the bench takes at its peak: three sets of rows in flight on every rank, or five of
-// the copies at twice the width.
+// Approximate peak memory of the bench: three sets of rows in flight per rank, or five of the
+// copies at twice the width.
 double bytes_of(const DispatchOptions& options) {
   const double size = options.dtype == config::Precision::Fp32 ? 4 : 2;
   const double row = static_cast<double>(options.hidden) * size;
@@ -98,7 +98,7 @@ void check_memory(const DispatchOptions& options, std::vector<std::string>& comp
            base::human_bytes(memory)));
 }
 
-// The smallest run with such an expert layer: of its model only rows travel here.
+// Smallest run with such an expert layer: only its rows travel here.
 config::Config run_of(const DispatchOptions& options, config::Config config) {
   config.model.num_layers = 1;
   config.model.num_attention_heads = 1;
@@ -106,7 +106,7 @@ config::Config run_of(const DispatchOptions& options, config::Config config) {
   config.model.moe_ffn_hidden_size = 1;
   config.model.num_moe_experts = options.experts;
   config.model.moe_router_topk = options.topk;
-  config.model.moe_router_pre_softmax = true;  // --topk 1 needs it, and nothing is routed by it
+  config.model.moe_router_pre_softmax = true;  // --topk 1 requires it; nothing is routed by it
   config.model.hidden_size = options.hidden;
   config.model.params_dtype = options.dtype;
   config.model.expert_model_parallel_size = options.ep;
@@ -116,7 +116,7 @@ config::Config run_of(const DispatchOptions& options, config::Config config) {
   return config;
 }
 
-// Complaints about keys that the user may set come with those about the options.
+// Combines errors in the user's keys with errors in the options.
 rules::JudgedConfig config_of(const DispatchOptions& options) {
   const words::Resolution run = resolve(options.run);
   std::vector<std::string> complaints;
@@ -160,7 +160,7 @@ int run_dispatch(const DispatchOptions& options) {
                                                           .progress = progress("trip"),
                                                           .stop = &stop}),
                         .copies = {}};
-  // Copies are held against memcpy on threads; those of a GPU against its own in bench gpu.
+  // Copies are compared with memcpy on threads; bench gpu measures a GPU's copies.
   const bool on_cpu = config->runtime.device == config::DeviceKind::Cpu;
   if (options.copy_tokens > 0 && on_cpu && !report.bench.interrupted) {
     const int threads = static_cast<int>(config->runtime.threads_per_rank);

@@ -1,5 +1,5 @@
-// weft bench gpu: what a card can do, what the engine's operations reach of it, and the whole step,
-// against PyTorch and Transformers on the same card.
+// weft bench gpu: ceilings of a GPU, the rates of the engine's operations and the whole step,
+// against PyTorch and Transformers on the same GPU.
 #include <algorithm>
 #include <array>
 
@@ -92,8 +92,8 @@ std::string model_text(const config::Config& config) {
               config.model.seq_length);
 }
 
-// What weight gradients of experts shall reach on an H200, FLOP/s: 4096 tokens are 128 x 256 rows,
-// all other cases are 16384.
+// Bar for expert weight gradients on an H200 in FLOP/s: 4096 tokens are 128 x 256 rows, all other
+// cases are 16384.
 std::optional<double> least_wgrad(const std::string& card,
                                   const measure::GroupedProduct& product,
                                   kernels::Write write) {
@@ -135,7 +135,7 @@ class GpuRun {
   void throw_if_stopped() const {
     if (stop_.load()) throw measure::Stopped{};
   }
-  // Runs a part of the bench, and keeps the card's clock meanwhile.
+  // Runs a part of the bench and records the GPU's clock meanwhile.
   template <typename Work>
   void during(std::string name, const Work& work) {
     const std::int64_t begin_ns = tensor::now_ns();
@@ -163,7 +163,7 @@ class GpuRun {
     throw_if_stopped();
   }
 
-  // What does not depend on the mode is measured in the one that runs by default.
+  // Measures operations independent of the mode only in the default mode.
   void measure_on(Deterministic deterministic) {
     const auto device = kernels::make_cuda_device(0, deterministic);
     DeviceTimer timer(*device, {.rounds = options_.rounds, .stop = &stop_});
@@ -273,7 +273,7 @@ class GpuRun {
   const rules::JudgedConfig& config_;
   const std::atomic<bool>& stop_;
   ProgressLine line_;
-  std::unique_ptr<measure::CardClock> clock_;  // null where the driver does not tell it
+  std::unique_ptr<measure::CardClock> clock_;  // nullptr: the driver does not report it
   std::optional<base::Json> torch_;
   GpuBench bench_;
 };

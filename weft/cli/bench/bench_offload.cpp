@@ -53,8 +53,8 @@ void print_offload_json(const OffloadBench& bench) {
               {"bars", base::Json::array({to_json(bar_of(bench))})}});
 }
 
-// Beside a GPU the bar says whether its host keeps up with it. Cores that are the device as well
-// copy within their own memory.
+// Remark for runs on processor cores. Beside a GPU the bar tells whether its host keeps up; cores
+// as the device copy within their own memory.
 constexpr const char* kOnCores =
     "on processor cores: the link is a copy within the same memory, which the same cores make "
     "beside AdamW; the figure is of this program's threads, and says nothing of a GPU's host\n";

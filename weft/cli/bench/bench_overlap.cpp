@@ -1,4 +1,4 @@
-// weft bench overlap: does communication disappear under compute, and was it known before?
+// weft bench overlap: share of communication hidden under compute, and its prediction.
 #include <optional>
 
 #include "weft/base/error.h"
@@ -31,12 +31,13 @@ struct OverlapOptions {
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-// The bars of dp, tp, pp and cp are single percents of a step, by its best round: that takes more.
+// Rounds: bars of dp, tp, pp and cp are single percents of a step in the best round, which takes
+// more rounds.
 int rounds_of(const OverlapOptions& options) {
   return options.rounds.value_or(options.kind == measure::BenchedKind::Ep ? 5 : 10);
 }
 
-// Free links, and those that were asked for.
+// Free links, and the requested ones.
 std::vector<measure::FabricTarget> targets_of(const config::Config& config,
                                               const OverlapOptions& options) {
   if (config::are_processes(config.runtime.backend)) {
@@ -61,8 +62,8 @@ std::vector<measure::FabricTarget> targets_of(const config::Config& config,
   return targets;
 }
 
-// Rank by rank in one process the links are emulated; between processes they are what they are. One
-// rank alone has links too, to host memory.
+// Emulated links for ranks in one process, real links between processes. One rank alone has links
+// to host memory.
 std::vector<measure::FabricTarget> targets_of(const config::Config& config,
                                               measure::BenchedKind kind) {
   switch (config.runtime.backend) {
@@ -89,7 +90,7 @@ std::vector<measure::FabricTarget> targets_of(const config::Config& config,
   return {{"network, as it is", std::nullopt}};
 }
 
-// What the bench decides itself may not be asked for.
+// Rejects keys that the bench sets itself.
 void check(const config::Config& config, measure::BenchedKind kind) {
   if (config.runtime.backend == config::CommBackend::Fake) {
     throw base::ConfigError(
@@ -122,7 +123,7 @@ void check(const config::Config& config, measure::BenchedKind kind) {
   }
 }
 
-// Ranks that take a core or a card from each other time that.
+// Warns of ranks that share a core or a GPU, which distorts times.
 void warn_of_shared_hardware(const config::Config& config) {
   const bool alone = config::is_pretended(config.runtime.backend);
   const std::int64_t ranks = alone ? 1 : derive::layout_of(config).world;
@@ -139,7 +140,7 @@ void warn_of_shared_hardware(const config::Config& config) {
       "there");
 }
 
-// The default recipe has a layout for each kind but the experts', which it has itself.
+// The default recipe has a layout per kind; the recipe itself is the experts' layout.
 RunArguments arguments_of(const OverlapOptions& options) {
   RunArguments arguments = options.run;
   if (options.kind != measure::BenchedKind::Ep) {
@@ -195,7 +196,7 @@ int run_overlap(const OverlapOptions& options) {
   line.clear();
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) return stopped_bench(options.run.format);
-  // Before the report: of what cannot be written, --json tells in one object.
+  // Before the report: with --json a write error is a single object.
   if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
   if (!options.costs.empty()) {
     const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
@@ -225,7 +226,7 @@ int run_overlap(const OverlapOptions& options) {
   return std::ranges::all_of(reports, is_met) ? kGood : kFailed;
 }
 
-// Puts the number of a kind in place of its name; returns what is wrong.
+// Replaces the name of a kind by its number; returns an error.
 std::string number_of_kind(std::string& name) {
   for (const measure::BenchedKind kind : measure::kBenchedKinds) {
     if (name != measure::word(kind)) continue;

@@ -1,4 +1,4 @@
-// weft bench predict: is a step as long as it was said to be before it ran?
+// weft bench predict: accuracy of predicted step times.
 #include <algorithm>
 
 #include "weft/base/error.h"
@@ -28,7 +28,7 @@ struct PredictOptions {
   std::vector<std::string> only;
 };
 
-// Puts the number of a set in place of its name; returns what is wrong.
+// Replaces the name of a set by its number; returns an error.
 std::string number_of_set(std::string& name) {
   for (const PredictSet set : {PredictSet::Layouts, PredictSet::Models}) {
     if (name != word(set)) continue;

@@ -1,4 +1,4 @@
-// weft bench schedule: what deciding costs: issuing a node, waking another lane, and planning,
+// weft bench schedule: overhead of scheduling: issuing a node, waking another lane, and planning,
 // verifying and simulating a step of a large layout.
 #include <algorithm>
 #include <chrono>
@@ -30,7 +30,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The same graph without the nodes that make the host wait.
+// Graph without the nodes that block the host.
 schedule::Graph without_host_nodes(const schedule::Graph& graph) {
   schedule::Graph left;
   std::vector<int> place(graph.entries.size(), -1);
@@ -50,7 +50,7 @@ schedule::Graph without_host_nodes(const schedule::Graph& graph) {
   return left;
 }
 
-// Nodes that take turns on two lanes, each waiting for the one before.
+// Nodes that alternate between two lanes, each waiting for the previous one.
 schedule::Graph ping_pong(int nodes) {
   schedule::Graph graph;
   for (int i = 0; i < nodes; ++i) {
@@ -65,7 +65,7 @@ schedule::Graph ping_pong(int nodes) {
   return graph;
 }
 
-// The host's time for a node, from its first to its last, with bodies that enqueue nothing to do.
+// Host time per node over a whole graph, with empty bodies.
 double issue_seconds(const schedule::Graph& graph) {
   const auto device = kernels::make_cpu_device();
   const exec::Lanes lanes(*device, graph);
@@ -86,7 +86,7 @@ double issue_seconds(const schedule::Graph& graph) {
   return best;
 }
 
-// A node of two lanes that take turns: the wait for the other lane, and issuing.
+// Time per node of two alternating lanes: a wait for the other lane plus issuing.
 double wake_seconds() {
   constexpr int kNodes = 4000;
   const schedule::Graph graph = ping_pong(kNodes);
@@ -109,16 +109,16 @@ double wake_seconds() {
 struct LargeShape {
   const char* name;
   std::int64_t layers, stages, micro_batches;
-  const char* layout;  // empty: as many layers each
+  const char* layout;  // empty: equal numbers of layers
 };
-// Of two chunks a stage, sixteen ranks that share their experts.
+// Two chunks per stage, sixteen ranks that share their experts.
 constexpr LargeShape kLarge{"pp 8, vpp 2, ep 16, 48 layers, 64 micro-batches", 48, 8, 64, ""};
 constexpr LargeShape kDeep{"pp 16, vpp 2, ep 16, 61 layers, 128 micro-batches",
                            61,
                            16,
                            128,
                            "Et*2|(t*2|)*29t|L"};
-constexpr double kMostSimulateMs = 100;  // of the latter
+constexpr double kMostSimulateMs = 100;  // limit for the second shape
 
 config::Config large_config(const LargeShape& shape) {
   constexpr std::int64_t kExpertRanks = 16;
@@ -139,10 +139,10 @@ config::Config large_config(const LargeShape& shape) {
 struct LargeCase {
   std::size_t nodes = 0;
   double plan_seconds = 0, verify_seconds = 0;
-  double simulate_seconds = 0;  // the best of some
+  double simulate_seconds = 0;  // best of several
 };
 
-// One rank stands for all of its stage: they have one graph.
+// One rank stands for its stage: their graphs are equal.
 LargeCase large_case(const LargeShape& shape) {
   constexpr int kTimes = 5;
   LargeCase result;

@@ -1,4 +1,4 @@
-// weft bench tune: what the tuner found against every setting that it could have found.
+// weft bench tune: the tuner's result against every setting of its grid.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"

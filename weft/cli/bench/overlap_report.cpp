@@ -13,11 +13,11 @@
 namespace weft::cli {
 namespace {
 
-// Share of the plain step that a picture shows: a whole step has too many nodes to tell apart.
+// Share of the plain step in a picture: a whole step has too many nodes.
 constexpr double kPictured = 0.2;
 
-// A measured step may be shorter than the longer of the two, and than the ideal: each of them is
-// another measurement or a simulation, with its own waiting for late ranks.
+// A measured step may be shorter than the longer of the two, and than the ideal. Each of these is
+// another measurement or a simulation, with its own waits for late ranks.
 constexpr const char* kComputeLegend =
     "\n"
     "  compute alone: the plain order on free links; communication alone: the plain order "
@@ -60,7 +60,7 @@ base::Json ms_or_null(std::optional<double> seconds) {
   return seconds ? base::Json(ms(*seconds)) : base::Json();
 }
 
-// "12.3", or "-" where nobody knows.
+// "12.3", or "-" if unknown.
 std::string ms_text(std::optional<double> seconds) {
   return seconds ? base::text("{:.1f}", ms(*seconds)) : "-";
 }
@@ -75,12 +75,12 @@ std::string links_of(const measure::FabricRuns& fabric) {
   return fabric.fabric && !fabric.fabric->is_free() ? grid::describe(*fabric.fabric) : "";
 }
 
-// What a kind adds is small: it is seen in the round that other programs disturbed least.
+// The time added by a kind is small: the least disturbed round shows it.
 double seconds_of(measure::BenchedKind kind, const measure::OverlapRun& run) {
   return kind == measure::BenchedKind::Ep ? run.step_seconds() : run.best_seconds();
 }
 
-// The plain order on free links.
+// Plain order on free links.
 const measure::OverlapRun* plain_on_free_links(const measure::OverlapBench& bench) {
   for (const measure::FabricRuns& fabric : bench.fabrics) {
     if (fabric.fabric && fabric.fabric->is_free()) return &fabric.runs.front();
@@ -303,7 +303,7 @@ base::Json run_json(const FabricReport& report, const OverlapRow& row) {
           {"exposure", trace::to_json(row.time)}};
 }
 
-// The ratios for which bars are set: communication that compute can hide, and as long as compute.
+// Ratios with bars: communication that compute can hide, and communication as long as compute.
 struct Ratios {
   double from = 0, to = 0;
   bool contain(std::optional<double> ratio) const {
@@ -312,8 +312,8 @@ struct Ratios {
 };
 constexpr Ratios kHidden{0.4, 0.8}, kNearOne{0.85, 1.15};
 
-// What the last order of a kind may add to the step where the kind adds about 30 % to the plain
-// one.
+// Limit of the time that a kind's last order may add to the step, if the plain order adds about 30
+// %.
 constexpr Ratios kAdded{0.25, 0.35};
 double limit_of(measure::BenchedKind kind) {
   switch (kind) {
@@ -329,9 +329,9 @@ double limit_of(measure::BenchedKind kind) {
   UNREACHABLE("kind {}", static_cast<int>(kind));
 }
 
-constexpr double kBubbleRoom = 1.03;  // over what zb_h1 should leave of the bubble
+constexpr double kBubbleRoom = 1.03;  // factor over the expected remaining bubble of zb_h1
 
-// Of a pipeline the bar is set outside warm-up and cool-down, and for several chunks a rank.
+// A pipeline has bars outside of warm-up and cool-down, for several chunks per rank.
 std::vector<Bar> bars_of_kind(const FabricReport& report) {
   std::vector<Bar> bars;
   if (report.is_free) {

@@ -22,7 +22,7 @@ struct NamedWords {
   const char* words;
 };
 
-// Routed evenly: how far a router is from that, nothing predicts.
+// Even routing: the router's imbalance is unpredictable.
 constexpr const char* kEven = "model.moe_router_force_load_balancing=true ";
 constexpr const char* kOverlap =
     " comm_overlap.overlap_moe_expert_parallel_comm=true comm_overlap.delay_wgrad_compute=";
@@ -41,14 +41,14 @@ constexpr NamedWords kLayouts[] = {
     {"CP2", "world=2 ep=1 cp=2"},
 };
 
-// Of those that share experts, orders as well.
+// Orders of ranks that share experts.
 constexpr NamedWords kOrders[] = {
     {"EP2, overlap", "world=2 ep=2 false"},
     {"EP2, overlap, delayed wgrad", "world=2 ep=2 true"},
     {"EP4, overlap, delayed wgrad", "world=4 ep=4 true"},
 };
 
-// Over emulated links.
+// Cases over emulated links.
 constexpr NamedWords kLinked[] = {
     {"EP2", "world=2 ep=2"},
     {"EP4", "world=4 ep=4"},
@@ -87,7 +87,7 @@ class Layouts {
                            .config = with(text("{} {}", layout.words, links))});
   }
 
-  // The last word is whether weight gradients are delayed.
+  // The last word tells whether weight gradients are delayed.
   void add_order(const NamedWords& order, const std::string& group, const std::string& links) {
     Line words = words_in(order.words);
     const std::string delayed = words.back();

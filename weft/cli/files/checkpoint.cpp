@@ -1,4 +1,4 @@
-// weft checkpoint: what a checkpoint holds; to and from Hugging Face folders.
+// weft checkpoint: content of a checkpoint; conversion from and to Hugging Face folders.
 #include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/manifest.h"
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using base::text;
 using checkpoint::Manifest;
 
-// What tells whether a checkpoint is whole: the sizes of its files, or all their bytes.
+// Check of completeness: by file sizes, or by all bytes.
 enum class Looks { AtSizes, AtBytes };
 
 struct ShowOptions {
@@ -36,7 +36,7 @@ std::uint64_t bytes_of(const checkpoint::StoredState& state) {
          checkpoint::element_bytes(state.dtype);
 }
 
-// "weights", "optimizer.moment1" and so on.
+// Groups by prefix: "weights", "optimizer.moment1" and so on.
 std::map<std::string, Kind> kinds_of(const Manifest& manifest) {
   std::map<std::string, Kind> kinds;
   for (const auto& [name, state] : manifest.states) {

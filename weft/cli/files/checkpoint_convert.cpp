@@ -1,4 +1,4 @@
-// weft checkpoint convert: weights to and from Hugging Face folders, without a run.
+// weft checkpoint convert: weights from and to Hugging Face folders, without a run.
 #include "weft/cli/files/checkpoint_convert.h"
 
 #include "weft/base/error.h"
@@ -29,11 +29,11 @@ struct ConvertOptions {
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-// What was made, for people and programs.
+// Result of a conversion, for text and JSON.
 struct Converted {
   std::string from, to, family, dtype;
   std::int64_t step = 0;
-  std::int64_t parameters = 0;  // numbers of all weights
+  std::int64_t parameters = 0;  // number of elements of all weights
   std::uint64_t bytes = 0;
 };
 
@@ -55,7 +55,7 @@ checkpoint::StoredCheckpoint open_checkpoint(const std::string& folder) {
   return {.folder = found->folder, .manifest = checkpoint::read_manifest(found->folder)};
 }
 
-// fp32 of a run in bf16 are the weights that its optimizer keeps.
+// fp32 weights of a bf16 run come from its optimizer's masters.
 WeightsFrom source_of(const ConvertOptions& options, config::ModelConfig& model) {
   using config::Precision;
   if (options.dtype.empty()) return WeightsFrom::Weights;
@@ -102,7 +102,7 @@ Converted to_checkpoint(const ConvertOptions& options) {
   }
   const checkpoint::HuggingFaceModel from(options.folder);
   warn_of_weights(from);
-  // What `weft train checkpoint.load=OUT` runs where nothing else is said.
+  // Config that `weft train checkpoint.load=OUT` runs without other words.
   config::Config config;
   config.model = from.config();
   config.checkpoint.pretrained_checkpoint = std::filesystem::absolute(options.folder).string();

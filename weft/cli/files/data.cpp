@@ -1,4 +1,4 @@
-// weft data: token ids into Megatron's indexed dataset, and what such a dataset holds.
+// weft data: writes token ids into Megatron's indexed dataset, and shows such a dataset.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -166,7 +166,7 @@ Extent extent_of(const data::IndexedIndex& index, std::uint64_t document) {
   return extent;
 }
 
-// The document that was asked for.
+// Requested document.
 struct ShownDocument {
   std::uint64_t number = 0, tokens = 0;
   std::vector<std::int64_t> first;
@@ -248,7 +248,7 @@ void show_json(const std::string& prefix,
   print_json(json);
 }
 
-// People complete the name of one of the two files.
+// Strips the ending of either file, which shells complete.
 std::string without_ending(const std::string& path) {
   const bool one_of_two = path.ends_with(".idx") || path.ends_with(".bin");
   return one_of_two ? path.substr(0, path.size() - 4) : path;

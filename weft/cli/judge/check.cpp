@@ -19,7 +19,7 @@ struct CheckOptions {
   Detail detail = Detail::Plain;
 };
 
-// What prints a page looks at no run.
+// Options that print a page exclude a run.
 void require_alone(const CheckOptions& options) {
   const bool explains = !options.explain.empty();
   if (!explains && !options.markdown) return;

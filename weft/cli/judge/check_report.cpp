@@ -85,7 +85,7 @@ std::string findings_text(const char* title, const std::vector<Finding>& finding
 std::string_view section_of(std::string_view key) { return key.substr(0, key.rfind('.')); }
 std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.') + 1); }
 
-// Sections that have the same key, set to the same for the same reason.
+// Sections with an equal key, set to the same value for the same reason.
 struct Automatic {
   const Finding* finding = nullptr;  // the first
   std::vector<std::string_view> sections;
@@ -134,7 +134,7 @@ std::string modes_text(const std::vector<rules::OverlapMode>& modes) {
   return all;
 }
 
-// What --verbose would show.
+// Summary of the content of --verbose.
 std::string verbose_hint(const CheckReport& report) {
   const std::size_t keys = by_name(report.verdict.automatic).size();
   if (keys == 0 && report.modes.empty()) return "";

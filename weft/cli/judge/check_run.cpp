@@ -23,7 +23,7 @@ config::Finding file_finding(const std::string& message) {
   return {.id = "W71", .key = {}, .from = nullptr, .to = nullptr, .message = message, .fix = {}};
 }
 
-// What the folder that the run starts from leaves open.
+// Adds warnings and missing parts of the start folder.
 void take_start(const StartShapes& start, rules::Verdict& verdict) {
   for (const std::string& remark : start.remarks) verdict.warnings.push_back(file_finding(remark));
   if (!verdict.legal()) return;
@@ -34,8 +34,8 @@ void take_start(const StartShapes& start, rules::Verdict& verdict) {
   verdict.missing.insert(verdict.missing.end(), start.missing.begin(), start.missing.end());
 }
 
-// What the run reads and writes, as `weft train` would find it. Weights that are not read anyway
-// are not looked at.
+// Checks the files that the run reads and writes, as `weft train` would. Skips weights that are not
+// read anyway.
 void look_at_files(const StartShapes& start, rules::Verdict& verdict, base::Overwrite overwrite) {
   config::Config config = verdict.config;
   if (!start.missing.empty()) config.checkpoint.pretrained_checkpoint.clear();
@@ -43,7 +43,7 @@ void look_at_files(const StartShapes& start, rules::Verdict& verdict, base::Over
   std::error_code ignored;
   if (!load.empty() && !std::filesystem::exists(load, ignored)) {
     config.checkpoint.load.clear();
-    // Such a run starts anew where it finds nothing.
+    // Such a run starts from scratch if the folder is empty.
     if (load != config.checkpoint.save) {
       verdict.warnings.push_back(file_finding(
           base::text("checkpoint.load='{}' is not on this machine: needed where the run starts",
@@ -74,7 +74,7 @@ std::vector<config::Finding> unread(const std::vector<std::string>& complaints) 
   return errors;
 }
 
-// What cannot be read is an error like any other: the report has it, with the rest left out.
+// Report with a single error, for words or files that cannot be read.
 CheckReport unreadable(const base::ConfigError& error) {
   CheckReport report;
   report.readable = Readable::No;
@@ -82,7 +82,7 @@ CheckReport unreadable(const base::ConfigError& error) {
   return report;
 }
 
-// Words that cannot be read stand beside what is wrong with the others.
+// Report with errors in the words and in the readable rest.
 CheckReport faulty(const words::Resolution& run) {
   CheckReport report;
   report.recipe = run.recipe;
@@ -94,8 +94,8 @@ CheckReport faulty(const words::Resolution& run) {
   return report;
 }
 
-// Whether it is known what the run needs. A run of many layers on processor cores is not counted,
-// where it is too large without that.
+// True if the memory need is known. A run of many layers on processor cores is not counted if it
+// exceeds the room without that.
 bool look_at_memory(const config::Config& asked,
                     const measure::MemoryRoom& room,
                     MemoryWish wish,
@@ -122,9 +122,9 @@ bool look_at_memory(const config::Config& asked,
   return quick->forecast.is_predicted();
 }
 
-// Parts that are not built are not counted; which they are stands in the report.
+// Judges memory without unbuilt parts; the report names them.
 void judge_memory(const config::Config& asked, MemoryWish wish, CheckReport& report) {
-  // A run for GPUs that names none has one answer, which is to name them.
+  // A run for GPUs without a name has one error, which asks for the name.
   const auto too_large = [](const rules::Missing& missing) {
     return missing.message.starts_with("no GPU is named");
   };

@@ -1,4 +1,4 @@
-// weft config: every key a recipe or an override may set.
+// weft config: every key of a recipe or an override.
 #include <algorithm>
 
 #include "weft/base/error.h"
@@ -16,7 +16,7 @@ enum class Page { Text, JsonText, Markdown };
 
 struct ConfigOptions {
   Page page = Page::Text;
-  std::string key;  // or a part of one
+  std::string key;  // a key or a part of one
 };
 
 base::Json json_reference(const std::string& part) {

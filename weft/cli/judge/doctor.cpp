@@ -1,4 +1,4 @@
-// weft doctor: what of this machine Weft can use, what will not run here, and the way out.
+// weft doctor: usable parts of this machine, limits, and fixes.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +24,7 @@ struct DoctorOptions {
   Format format = Format::Text;
 };
 
-// What will not run here.
+// Something that cannot run here.
 struct Limit {
   std::string what;  // "runtime.device=cuda"
   std::string why;
@@ -38,7 +38,7 @@ struct Findings {
   std::vector<Limit> limits;
 };
 
-// Messages name the folder of the program, and a folder may name its owner.
+// Removes the program's folder from a message: a folder may name its owner.
 std::string without_folder(std::string message) {
   std::error_code ignored;
   const std::string folder =
@@ -54,7 +54,7 @@ std::string without_folder(std::string message) {
   return message;
 }
 
-// Errors of the CUDA device say "the reason; the way out".
+// Splits errors of the CUDA device, which read "the reason; the fix".
 Limit limit_of(std::string what, const std::string& error, const std::string& else_fix) {
   const std::string message = without_folder(error);
   const std::size_t end = message.find("; ");
@@ -96,7 +96,7 @@ void add_gpu_limits(const Findings& found, std::vector<Limit>& limits) {
   }
 }
 
-// Megatron's launch scripts set it to 1 for an order that Weft does not rely on.
+// Megatron's launch scripts set it to 1 for an order that Weft does not need.
 void add_connection_limits(std::vector<Limit>& limits) {
   constexpr int kEnough = 8;
   const char* set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -108,7 +108,7 @@ void add_connection_limits(std::vector<Limit>& limits) {
                     "unset it: Weft then asks for 32"});
 }
 
-// Told where GPUs could be used without it.
+// Reported only if GPUs are usable without NCCL.
 void add_nccl_limits(const Findings& found, std::vector<Limit>& limits) {
   const std::string why = comm::why_no_nccl();
   if (!found.gpus.library_loaded || why.empty()) return;

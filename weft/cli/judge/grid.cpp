@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostPrinted = 65536;
 
-// "{0-3,8-11}": runs of consecutive ranks are shortened.
+// "{0-3,8-11}": shortens runs of consecutive ranks.
 std::string group_text(const std::vector<int>& ranks) {
   std::string all = "{";
   for (std::size_t first = 0; first < ranks.size();) {

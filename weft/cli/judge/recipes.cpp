@@ -21,11 +21,11 @@ using words::Recipe;
 
 struct RecipesOptions {
   Format format = Format::Text;
-  std::string name;  // empty: all of them
+  std::string name;  // empty: all
   bool start = false;
 };
 
-// Every recipe of the folder; ConfigError with the complaints of all that do not load.
+// Visits every recipe of the folder; ConfigError with the errors of all that do not load.
 template <typename Visit>
 void for_each_recipe(const Visit& visit) {
   std::vector<std::string> complaints;
@@ -125,7 +125,7 @@ std::vector<Runnable> every_runnable() {
   return all;
 }
 
-// The recipe of that name with its layouts, or the one layout that the name means.
+// The named recipe with its layouts, or the single layout that the name means.
 std::vector<Runnable> named_runnables(const std::string& name) {
   const words::ChosenRecipe chosen = words::find_recipe(recipes_folder(), name);
   std::vector<Runnable> all = runnables_of(words::load_recipe(chosen.file, recipes_folder()));

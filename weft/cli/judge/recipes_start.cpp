@@ -67,7 +67,7 @@ std::string totals_text(const StartReport& report) {
   return all;
 }
 
-// The parts that recipes miss, those of the most recipes first.
+// Missing parts, the most frequent first.
 std::string parts_text(const StartReport& report) {
   std::map<std::string, int> recipes;
   for (const Tried& each : report.tried) {

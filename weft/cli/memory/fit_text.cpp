@@ -10,12 +10,12 @@ namespace {
 using base::text;
 using measure::Saving;
 
-constexpr double kNoTime = 1e-4;  // of a step
+constexpr double kNoTime = 1e-4;  // share of a step
 constexpr const char* kSmaller =
     "use more ranks, a smaller train.micro_batch_size or a smaller model";
 constexpr std::string_view kNotBuilt = "not built yet: ";
 
-// More ranks on one machine need more of it.
+// Spreading ranks helps only between machines: more ranks on one machine need more of its memory.
 const char* smaller(const MemoryReport& report) {
   const bool is_here = report.room.host && report.room.host->memory == measure::RanksIn::Host;
   return is_here ? kSmallerHere : kSmaller;
@@ -30,7 +30,7 @@ std::string time_text(double seconds, const MemoryReport& report) {
   return text("{:.2g} % of the step", 100 * seconds / step);
 }
 
-// Why nothing makes it fit; empty where something does, or nobody looked.
+// Reason why nothing makes it fit; empty: something does, or no search was made.
 std::string why_nothing_fits(const MemoryReport& report) {
   if (report.fits() || report.fit) return "";
   if (measure::is_hopeless(report.forecast, report.room)) {
@@ -40,7 +40,7 @@ std::string why_nothing_fits(const MemoryReport& report) {
   return report.savings ? text("no saving listed here makes it fit: {}", smaller(report)) : "";
 }
 
-// Why several are named.
+// Reason for naming several savings.
 const char* why_several(const MemoryReport& report) {
   const bool one_would =
       report.savings && std::ranges::any_of(report.savings->worthwhile, [&](const Saving& saving) {

@@ -1,4 +1,4 @@
-// weft memory: what a run needs of a GPU's memory, and what would free some of it.
+// weft memory: memory that a run needs on a GPU, and possible savings.
 #include <iostream>
 
 #include "weft/base/error.h"
@@ -44,7 +44,7 @@ int run_memory(const MemoryOptions& options) {
   for (const config::Finding& warning : verdict.warnings) print_warning(config::to_text(warning));
   const bool is_text = options.run.format == Format::Text;
   ProgressLine line;
-  // What programs read and a picture shows is complete.
+  // JSON and pictures need every rank.
   const bool is_whole = !is_text || !options.svg.empty() || options.ranks == RanksShown::All;
   using What = CountWish::What;
   MemoryReport report = report_peaks(
@@ -53,7 +53,7 @@ int run_memory(const MemoryOptions& options) {
       {.ranks = is_whole ? What::Everything : What::WhatIsShort, .savings = options.savings},
       shown_on(line));
   line.clear();
-  // Savings that are counted take minutes: what is known is told before.
+  // Prints the known part first: counted savings take minutes.
   if (is_text) print_text(peaks_text(report, options.ranks));
   if (report.forecast.is_predicted()) {
     std::cout.flush();

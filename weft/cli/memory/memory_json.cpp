@@ -1,4 +1,4 @@
-// What `weft memory` found, as programs read it.
+// JSON of `weft memory`.
 #include "weft/base/casts.h"
 #include "weft/cli/memory/memory_report.h"
 

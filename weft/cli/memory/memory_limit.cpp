@@ -43,7 +43,7 @@ std::string basis_text(const MemoryReport& report) {
              : "estimated by the formula of `weft plan`: `weft memory --count` counts it";
 }
 
-// What makes it fit, then the cheapest savings, then where to read more.
+// Adds the fit, then the cheapest savings, then a pointer to more.
 MemoryLimit with_savings(Missing missing, const MemoryReport& report) {
   MemoryLimit limit{.missing = std::move(missing),
                     .ways = {},
@@ -107,15 +107,15 @@ MemoryLimit cores_limit(const MemoryReport& report, const Overrun& lacking) {
   return finished(std::move(limit));
 }
 
-// Whether the copies of asynchronous saves alone are too much.
+// True if the run fits without the copies of asynchronous saves.
 bool fits_without_copies(const MemoryReport& report) {
   measure::MemoryForecast then = report.forecast;
   then.snapshots.clear();
   return measure::overrun(then, report.room).is_none();
 }
 
-// With as much of the optimizer's state in host memory as it has room for. Where the GPU is judged
-// too, what fits both was looked for, and this says that it is not that.
+// Advice on the share of optimizer state that fits in host memory. If the GPU is judged too, a fit
+// for both was searched, and this text says that this share is not one.
 std::string less_offload_text(const MemoryReport& report, double fraction) {
   if (!report.room.device) {
     return fraction > 0 ? text("use optimizer.optimizer_offload_fraction={:.2f} or less", fraction)
@@ -128,7 +128,7 @@ std::string less_offload_text(const MemoryReport& report, double fraction) {
          (report.savings ? ", with none of the savings" : "");
 }
 
-// What takes host memory of ranks on GPUs, and the key that makes it less.
+// Adds users of host memory on GPU ranks, with the key that reduces each.
 void add_host_ways(const MemoryReport& report,
                    const config::Config& config,
                    std::vector<std::string>& ways) {
@@ -169,7 +169,7 @@ MemoryLimit beside_limit(const MemoryReport& report,
                                   host.name,
                                   not_counted_text(report.forecast)),
                   .fix = {}};
-  // Where the GPU lacks memory too, its limit has the savings.
+  // If the GPU lacks memory too, its limit has the savings.
   MemoryLimit limit = lacking.device > 0 ? MemoryLimit{.missing = std::move(missing), .ways = {}}
                                          : with_savings(std::move(missing), report);
   add_host_ways(report, config, limit.ways);

@@ -16,17 +16,17 @@ using trace::svg::px;
 using train::BytesByTag;
 
 constexpr double kWidth = 1200, kMargin = 16, kLeft = 90, kRank = 130, kCaption = 26;
-constexpr double kAbove = 1.02, kLabel = 14;  // of the top level; the height of a number
+constexpr double kAbove = 1.02, kLabel = 14;  // space above the top level; height of a number
 constexpr double kTitleLine = 20;
-constexpr std::size_t kTitleLetters = 128;  // of 16 px that a line holds
+constexpr std::size_t kTitleLetters = 128;  // letters of 16 px in a line
 constexpr std::size_t kMostColumns = 800;
-// By tag, as they lie on each other.
+// By tag in stacking order.
 constexpr std::array<const char*, tensor::kDeviceTags> kColours =
     {"#4d6a9a", "#f2b84b", "#596673", "#7f8f1f", "#2e9e5b", "#d0c4b0"};
 
 std::string human(double bytes) { return base::human_bytes(bytes); }
 
-// Of each few nodes the one with most bytes.
+// Keeps the node with the most bytes in each column.
 std::vector<BytesByTag> columns_of(const std::vector<BytesByTag>& timeline) {
   const std::size_t nodes = timeline.size(), columns = std::min(nodes, kMostColumns);
   std::vector<BytesByTag> most;
@@ -114,7 +114,7 @@ class Drawing {
     return bottom + 22;
   }
 
-  // Of this tag and all below it: what is drawn later covers the lower part.
+  // Area of this tag and all below; later areas cover the lower part.
   void draw_area(const std::vector<BytesByTag>& columns, int tag, double bottom) {
     if (columns.empty()) return;
     std::string path = text("M{} {}", px(kLeft), px(bottom));
@@ -131,8 +131,7 @@ class Drawing {
     body_ += text("<path fill=\"{}\" d=\"{}V{}Z\"/>\n", kColours[base::at(tag)], path, px(bottom));
   }
 
-  // What the picture ends with, and what the GPU has; where their numbers would lie on each other,
-  // the latter.
+  // Draws the picture's peak and the GPU's memory; if their numbers overlap, only the latter.
   void draw_levels(double bottom) {
     const double top = top_ / kAbove;
     const auto& device = report_.room.device;

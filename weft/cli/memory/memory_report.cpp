@@ -18,7 +18,7 @@ using train::BytesByTag;
 using train::PeakMoment;
 using train::PredictedMemory;
 
-// Pieces of less than this share of a peak are summed up in text.
+// Share of a peak below which pieces are summed up.
 constexpr double kSmallPiece = 0.01;
 constexpr double kGib = 1 << 30;
 
@@ -84,7 +84,7 @@ std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
   return all;
 }
 
-// The ranks but one, a line each.
+// Other ranks, one line each.
 std::string others_text(const MemoryForecast& forecast, std::size_t shown) {
   if (forecast.stages.size() == 1) return "";
   std::string all = "other pp ranks (--all shows what theirs are made of):\n";
@@ -135,7 +135,7 @@ std::string device_verdict(const MemoryReport& report, const measure::Overrun& l
               human(device.reserved_bytes));
 }
 
-// The text of a machine depends on the machine, so that it is told where it matters.
+// Verdict; names the machine if the result depends on it.
 std::string verdict_text(const MemoryReport& report) {
   const measure::Overrun lacking = measure::overrun(report.forecast, report.room);
   const std::string left_out = not_counted_text(report.forecast);
@@ -151,7 +151,7 @@ std::string verdict_text(const MemoryReport& report) {
   return all;
 }
 
-// More than the host has, where it has not so much.
+// Host memory of a saving, if the host lacks it.
 std::string host_of_saving(const Saving& saving, const MemoryReport& report) {
   if (saving.host_bytes == 0) return "";
   const std::size_t lacking = measure::overrun(saving.forecast, report.room).host;
@@ -167,7 +167,7 @@ std::string percent_text(double share) {
   return std::abs(share) < 1 ? text("{:+.2g} %", 100 * share) : text("{:+.0f} %", 100 * share);
 }
 
-// What a GiB that is freed costs of the step: the order of the list.
+// Step time per freed GiB: the order of the list.
 std::string price_text(const Saving& saving, double step_seconds) {
   if (saving.seconds <= measure::kNoTime * step_seconds) return "-";
   return text("{:.3g}", 1e3 * saving.seconds / (static_cast<double>(saving.bytes) / kGib));

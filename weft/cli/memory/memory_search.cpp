@@ -22,15 +22,15 @@ using measure::Saving;
 
 constexpr std::size_t kNamedSavings = 2;
 constexpr double kTrifle = 0.02;
-// An estimate of less than this share of the room is believed; others are counted.
+// Share of the room below which an estimate suffices; larger runs are counted.
 constexpr double kFarBelow = 0.85;
-// What makes a run fit by an estimate leaves this share of the room.
+// Share of the room that an estimated fit leaves free.
 constexpr double kEstimateError = 0.02;
-// Layers times micro-batches of a dry step that takes some tenths of a second, and of one
-// that is taken for every saving.
+// Layers times micro-batches of a dry step of some tenths of a second, and of one that may run for
+// every saving.
 constexpr std::int64_t kFewLayers = 96, kVeryFewLayers = 16;
 
-// Those that free more than a trifle of what is lacking; all where none does.
+// Savings that free a significant part of the missing bytes; all if none does.
 std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
   const measure::Overrun lacking = measure::overrun(run.now, run.room);
   const double least =
@@ -51,7 +51,7 @@ void look_for_fit(const config::Config& asked,
   const std::vector<Saving> helpful = measure::helpful_savings(run, *report.savings);
   report.cheapest = measure::apart(asked, worth_naming(run, helpful), kNamedSavings);
   if (measure::is_hopeless(report.forecast, room)) return;
-  // Less in host memory costs no time and changes no bit, but needs more of the device.
+  // Less offload costs no time and changes no bit, but needs more device memory.
   const bool has_device_room = measure::overrun(report.forecast, room).device == 0;
   if (has_device_room) report.fit = measure::fit_by_less_offload(run, tell, forecast);
   if (!report.fit && has_device_room) {
@@ -63,7 +63,7 @@ void look_for_fit(const config::Config& asked,
   }
 }
 
-// The planner's numbers of the GPU; none where it has none.
+// Planner's numbers for the GPU; nullopt: no file.
 std::optional<plan::Hardware> hardware_of(const config::Config& config) {
   if (!config.hardware.gpu) return std::nullopt;
   const std::filesystem::path folder = hardware_folder();
@@ -71,11 +71,11 @@ std::optional<plan::Hardware> hardware_of(const config::Config& config) {
   const std::vector<std::string> known = plan::known_hardware(folder);
   if (std::ranges::find(known, name) == known.end()) return std::nullopt;
   plan::Hardware hardware = plan::hardware_of_run(config, plan::find_hardware(folder, name), {});
-  hardware.work.keeps_dummy_gradients = false;  // the engine whose memory is told has none
+  hardware.work.keeps_dummy_gradients = false;  // the engine keeps no such gradients
   return hardware;
 }
 
-// A card that is computed on and not named has no price.
+// An unnamed GPU has no price.
 std::string nominal_costs_text(const config::Config& config) {
   const config::HardwareConfig& hardware = config.hardware;
   const bool is_nameless = !hardware.gpu && hardware.device_name.empty();
@@ -99,7 +99,7 @@ std::string nominal_costs_text(const config::Config& config) {
       100 * derive::kReachedOfHostMemory);
 }
 
-// What the planner estimates a run by; none where the room is no GPU's, or the order is a file's.
+// Hardware for an estimate; nullopt: the room is not a GPU's, or the order comes from a file.
 std::optional<plan::Hardware> estimator_of(const config::Config& asked,
                                            const measure::MemoryRoom& room) {
   if (!room.device || !asked.runtime.schedule.empty()) return std::nullopt;

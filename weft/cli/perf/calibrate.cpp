@@ -1,5 +1,5 @@
-// weft calibrate: what nodes cost on the machine at hand, for runs that were not measured, and a
-// profile of it for weft plan.
+// weft calibrate: node costs of this machine, for runs without measurements, and a hardware profile
+// for weft plan.
 #include <cmath>
 
 #include "weft/base/error.h"
@@ -88,7 +88,7 @@ void warn_of_doubts(const plan::Calibration& calibration, const std::string& fil
   }
 }
 
-// A profile that misses the very run it was made of.
+// Warns of a profile that misses the run it was made from.
 void warn_where_far(const WrittenHardware& written, double measured_seconds) {
   constexpr double kFar = 0.25;
   const double over = written.planned_seconds / measured_seconds - 1;
@@ -145,7 +145,7 @@ int run_calibrate(const CalibrateOptions& options) {
   }
   line.clear();
   if (profile) warn_where_far(*profile, result->step_seconds);
-  // Of what both have seen, the newer one counts.
+  // The newer factor wins for kinds in both.
   for (const auto& [key, factor] : known.nodes) found.nodes.try_emplace(key, factor);
   warn_of_doubts(found, options.out);
   base::write_whole(options.out, plan::print(found));

@@ -25,7 +25,7 @@ using base::number;
 using base::text;
 using config::DeviceKind;
 
-// "2026-11-17", of the world's clock.
+// "2026-11-17", in UTC.
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};

@@ -1,4 +1,4 @@
-// weft perf: the harness. Freeze everything, vary one knob, compare steady-state steps.
+// weft perf: the harness. Freezes everything, varies one knob, compares steady-state steps.
 #include "weft/base/error.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
@@ -11,7 +11,7 @@
 namespace weft::cli {
 namespace {
 
-// Options of Weft's own; the harness's flags are words (config/harness_flags.h).
+// Weft's own options; the harness's flags are words (config/harness_flags.h).
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;
@@ -20,11 +20,11 @@ struct PerfOptions {
   std::optional<std::string> against, out;
   bool list_flags = false;
   Opening opening = Opening::Short;
-  base::Overwrite overwrite = base::Overwrite::No;  // the file of --save_config_filepath
+  base::Overwrite overwrite = base::Overwrite::No;  // applies to the file of --save_config_filepath
 };
 
-// Losses are held against a stored run by hand: these flags of the harness are accepted and said to
-// do nothing.
+// Warns of loss flags of the harness, which have no effect: the user compares losses with a stored
+// run.
 void warn_of_loss_flags(const words::HarnessSelection& chosen) {
   const words::HarnessSelection unset;
   const auto warn = [](bool is_set, const char* flag) {
@@ -42,7 +42,7 @@ void warn_of_loss_flags(const words::HarnessSelection& chosen) {
   warn(chosen.is_long_convergence_run, "--is_long_convergence_run");
 }
 
-// Of two ways to say a thing, one.
+// Value given in one of two spellings; an error for both.
 std::optional<std::string> one_of(const std::optional<std::string>& own,
                                   const std::string& harness,
                                   const char* names) {

@@ -55,8 +55,8 @@ Drift time_drift(const ComparedRun& row, double threshold) {
   return drift != Drift::None && is_noise ? Drift::Noise : drift;
 }
 
-// Every key of either, by the value JSON writes; a key that one lacks is "absent" there. One that
-// is at its default and that an older Weft had not is no difference.
+// Keys with different JSON values; a missing key is "absent". A key at its default that an older
+// Weft lacked does not differ.
 std::vector<std::string> differing_keys(const config::Config& now, const StoredRun& stored) {
   std::vector<std::string> keys;
   for (const config::Field& field : config::fields()) {
@@ -104,7 +104,7 @@ std::vector<std::string> unlike_machine(const Machine& machine, const StoredResu
   std::vector<std::string> reasons;
   const Json now = to_json(machine);
   for (const auto& [key, value] : now.items()) {
-    if (key == "version") continue;  // what a comparison is about
+    if (key == "version") continue;  // versions may differ in a comparison
     const auto before = stored.machine.find(key);
     const std::string own = value.dump(-1, ' ', true, Json::error_handler_t::replace);
     if (before != stored.machine.end() && before->second == own) continue;

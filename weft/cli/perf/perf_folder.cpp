@@ -24,7 +24,7 @@ constexpr const char* kMend = "give another folder with --out";
   throw base::SystemError(text("--out '{}': {}: {}", config::shown(folder.string()), why, kMend));
 }
 
-// The folders on the way that are not there, outermost first.
+// Missing parent folders, outermost first.
 std::vector<fs::path> absent_folders(const fs::path& folder) {
   std::vector<fs::path> absent;
   std::error_code error;
@@ -36,7 +36,7 @@ std::vector<fs::path> absent_folders(const fs::path& folder) {
   return absent;
 }
 
-// Permissions do not tell: nobody makes a folder in /proc. So it is made, and taken away again.
+// Makes the folder and removes it again: permissions do not tell, as in /proc.
 void require_possible(const fs::path& folder) {
   const std::vector<fs::path> absent = absent_folders(folder);
   std::error_code error, ignored;

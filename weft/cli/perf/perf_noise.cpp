@@ -8,7 +8,7 @@
 namespace weft::cli {
 namespace {
 
-// Of the mean, squared.
+// Squared standard error of the mean.
 double squared_error_of(const StepSpread& spread) {
   return spread.deviation_ms * spread.deviation_ms / static_cast<double>(spread.steps);
 }

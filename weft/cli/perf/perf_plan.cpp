@@ -61,7 +61,7 @@ std::vector<plan::Change> harness_changes(const config::Config& from, const conf
   return changes;
 }
 
-// None where the rules refuse it or this build does not run it.
+// nullopt: the rules refuse it, or this build cannot run it.
 std::optional<Candidate> candidate_of(const PlanRequest& request,
                                       const PerfPlan& plan,
                                       const plan::Variant& variant,
@@ -98,7 +98,7 @@ std::optional<Candidate> candidate_of(const PlanRequest& request,
                    .overlaps = std::move(overlaps)};
 }
 
-// Values that are one value, however they are spelled.
+// Rejects values that are equal in different spellings.
 void refuse_same_values(const std::vector<plan::Variant>& variants,
                         const std::vector<config::Config>& configs,
                         Complaints& complaints) {
@@ -117,7 +117,7 @@ const plan::Change* change_of(const Candidate& candidate, const std::string& key
   return found == candidate.changes.end() ? nullptr : &*found;
 }
 
-// What makes one run of two values of the varied keys.
+// Reason why two values of the varied keys give the same run.
 std::string why_equal(const PerfPlan& plan, const Candidate& one, const Candidate& other) {
   std::vector<std::string> fixed;
   for (const std::string& key : plan.varied) {
@@ -134,7 +134,7 @@ std::string why_equal(const PerfPlan& plan, const Candidate& one, const Candidat
   return text("{}", fmt::join(fixed, "; "));
 }
 
-// Two values that make one run compare nothing.
+// Rejects two values that give the same run: they compare nothing.
 void refuse_equal(const PerfPlan& plan,
                   const std::vector<plan::Variant>& variants,
                   Complaints& complaints) {
@@ -184,7 +184,7 @@ PerfPlan plan_perf(const PlanRequest& request) {
     for (const config::Finding& error : verdict.errors) complaints.add(variants[i], to_text(error));
   }
   complaints.raise();
-  // One twin among the runs makes all of them twins: like is compared with like.
+  // One twin makes all runs twins: only like runs compare.
   for (const config::Config& config : configs) {
     if (plan.twin_reason.empty()) {
       plan.twin_reason = why_twin(rules::judge(config).config, request);

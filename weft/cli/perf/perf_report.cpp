@@ -26,7 +26,7 @@ std::string_view word(PerfState state) {
   return "";
 }
 
-// A file that says "running" was left by a process that was killed.
+// True for interrupted and killed runs: a file with "running" was left by a killed process.
 bool is_cut_short(PerfState state) {
   return state == PerfState::Interrupted || state == PerfState::Running;
 }

@@ -26,7 +26,8 @@ std::string json_text(const base::Json& json) {
   return json.dump(1, ' ', false, base::Json::error_handler_t::replace) + "\n";
 }
 
-// Each file is whole or not there, after every run: whoever stops it keeps what was measured.
+// Writes each file completely or not at all, after every run: a stopped session keeps its
+// measurements.
 void write_results(const PerfReport& report,
                    const fs::path& folder,
                    const std::optional<Comparison>& comparison) {
@@ -67,7 +68,7 @@ void announce(const PerfPlan& plan, const Machine& machine, Opening opening, Pro
       const std::string words = set_line(set);
       if (said.insert(words).second) line.log(words);
     }
-    // A later run says only what is not as in an earlier one.
+    // A later run prints only differences from the earlier ones.
     for (const rules::OverlapMode& mode : candidate.overlaps) {
       if (!mode.on && !mode.automatic && opening == Opening::Short) continue;
       const std::string words = rules::to_line(mode);
@@ -76,7 +77,7 @@ void announce(const PerfPlan& plan, const Machine& machine, Opening opening, Pro
   }
 }
 
-// Runs the candidates one after another, in this process.
+// Runs the candidates one after another in this process.
 class Measurement {
  public:
   Measurement(const PerfSession& session, PerfPlan plan, ProgressLine& line)

@@ -1,4 +1,4 @@
-// Reading a stored result: nobody vouches for the file.
+// Reader of a stored result, which is untrusted.
 #include <filesystem>
 
 #include "weft/base/error.h"

@@ -37,7 +37,7 @@ TextRow heading() {
 
 TextRow row_of(const PerfReport& report, std::size_t index) {
   const measure::PerfRun& run = report.runs[index];
-  // The times of a twin must not be taken for the model's.
+  // Marks the times of a twin, which are not the model's.
   const std::string& value = report.plan.candidates[index].value;
   TextRow row{report.plan.is_twin() ? "twin, " + value : value};
   if (run.steady_ms) {
@@ -99,7 +99,7 @@ std::string window_text(const PerfReport& report) {
               measure::kTracedSteps);
 }
 
-// What the spread of the steps leaves of the differences, and what a twin's times are not.
+// Significance of the differences, and a caveat for twins.
 std::string run_verdicts(const PerfReport& report) {
   std::string all;
   for (std::size_t i = 1; i < report.runs.size(); ++i) {
@@ -162,7 +162,7 @@ std::string state_text(const PerfReport& report) {
   return "";
 }
 
-// The keys in which a run differs from the first.
+// Keys in which a run differs from the first.
 std::string differences(const PerfPlan& plan, const Candidate& candidate) {
   std::string all;
   for (const config::Field& field : config::fields()) {

@@ -1,4 +1,4 @@
-// weft report: where the time and the memory of a run went, and what to try next.
+// weft report: time and memory of a run by cause, and suggestions.
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/files/overwrite.h"
@@ -29,7 +29,7 @@ plan::Calibration calibration_in(const std::string& file) {
   }
 }
 
-// Files smaller than this are read before a bar would be seen.
+// Size of a file below which no progress bar is shown.
 constexpr std::uint64_t kShown = 8u << 20;
 
 int run_report(const ReportOptions& options) {

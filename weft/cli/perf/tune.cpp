@@ -1,4 +1,4 @@
-// weft tune: the loop closed on the machine at hand.
+// weft tune: measures changes on this machine and keeps those that pay.
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"

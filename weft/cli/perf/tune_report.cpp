@@ -93,7 +93,7 @@ std::string untried_text(const std::vector<std::string>& untried) {
               more);
 }
 
-// Why it ended before it knew that no change pays; empty where it did not.
+// Reason for an early end; empty: no change pays.
 std::string end_text(const TuneReport& report) {
   const measure::Tuning& tuning = report.tuning;
   switch (tuning.end) {
@@ -126,8 +126,8 @@ std::string factor_text(const measure::Beside& times) {
   return times.is_too_noisy() ? text("{}; {}", all, noise_text(times)) : all;
 }
 
-// The factor with the two medians it is the quotient of; where no run held the first setting beside
-// the last, the factor of each kept change.
+// Factor with its two medians. If no run compared the first setting with the last: the factor of
+// each kept change.
 std::string kept_text(const measure::Tuning& tuning) {
   std::string lines;
   for (const Trial& trial : tuning.trials) {
@@ -142,8 +142,8 @@ std::string kept_text(const measure::Tuning& tuning) {
          lines;
 }
 
-// Where every measured trial was too noisy to show a gain of some percent, one must not read
-// "no change pays".
+// Warning if every measured trial was too noisy for a gain of a few percent: "no change pays" would
+// be wrong.
 std::string noise_warning(const measure::Tuning& tuning) {
   const auto is_lost = [](const Trial& trial) {
     return trial.end == TrialEnd::Reverted && trial.times.is_too_noisy();

@@ -1,4 +1,4 @@
-// weft plan: what a run would cost on GPUs, and which layout it should have, before anything runs.
+// weft plan: price of a run on GPUs, and its best layout, before it starts.
 #include "weft/base/error.h"
 #include "weft/cli/command.h"
 #include "weft/cli/plan/plan_line.h"

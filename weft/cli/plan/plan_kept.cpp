@@ -32,7 +32,7 @@ std::optional<fs::path> cache_folder() {
   return std::nullopt;
 }
 
-// Another build of the program may price otherwise, whatever its version says.
+// Identity of the program: another build may price differently at the same version.
 std::string program_text() {
   struct stat at {};
   if (::stat("/proc/self/exe", &at) != 0) return "";
@@ -47,7 +47,7 @@ std::string search_sum(const Json& search) {
   return base::text("{:08x}", base::crc32c(std::string_view(search.dump())));
 }
 
-// The files of the folder but for the youngest few.
+// Removes all but the few newest files of the folder.
 void remove_oldest(const fs::path& folder) {
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -80,7 +80,7 @@ std::optional<plan::KeptSearch> KeptSearches::find() const {
     const Json& search = json.at("search");
     if (json.value("sum", "") != search_sum(search)) return std::nullopt;
     return plan::kept_search(search);
-  } catch (const std::exception&) {  // not there, or not to be read
+  } catch (const std::exception&) {  // missing or unreadable
     return std::nullopt;
   }
 }
@@ -96,7 +96,7 @@ void KeptSearches::keep(const plan::KeptSearch& kept) const {
                     {"search", search}};
     base::write_whole(*file_, json.dump());
     remove_oldest(file_->parent_path());
-  } catch (const std::exception&) {  // no room, no rights: the next command searches again
+  } catch (const std::exception&) {  // no space or no permission: the next command searches again
   }
 }
 

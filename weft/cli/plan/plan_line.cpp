@@ -16,7 +16,7 @@
 namespace weft::cli {
 namespace {
 
-// Keys of a layout, which a search chooses: the beginnings of their names.
+// Prefixes of layout keys, which a search chooses.
 constexpr std::string_view kOfLayout[] = {"model.tensor_model_parallel_size",
                                           "model.sequence_parallel",
                                           "model.pipeline_model_parallel_",
@@ -35,7 +35,7 @@ constexpr std::string_view kOfLayout[] = {"model.tensor_model_parallel_size",
                                           "model.offload_modules",
                                           "model.cuda_graph_"};
 
-// The model of a line of Megatron-LM, with the optimizer of the line.
+// Model of a Megatron-LM line, with the optimizer of the line.
 config::Config line_model(const config::Config& line) {
   config::Config model;
   model.model = line.model;
@@ -47,7 +47,7 @@ config::Config line_model(const config::Config& line) {
   return model;
 }
 
-// The recipe's model without its layout, or that of the flags.
+// The recipe's model without its layout, or the model of the flags.
 PlanModel line_model(const words::Resolution& run) {
   if (run.recipe.empty())
     return {.name = "the model of the line", .config = line_model(run.config)};

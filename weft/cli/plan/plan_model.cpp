@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// Without the layout that it says, of which the optimizer stays: in what formats it keeps its state
-// is no question of the layout.
+// Config without the recipe's layout. The layout's optimizer settings stay, as its number formats
+// are not part of a layout.
 config::Config without_layout(words::Recipe recipe) {
   const config::OptimizerConfig own = words::config_of(recipe, "").optimizer;
   recipe.layout.clear();
@@ -41,7 +41,7 @@ bool has_layout(const config::Config& config) {
          config.train.micro_batch_size > 1;
 }
 
-// `layout`: the one that was asked for; empty: the recipe's own.
+// `layout`: the requested one; empty: the recipe's own.
 PlanModel of_recipe(words::Recipe recipe, const std::string& layout) {
   const std::string& chosen = layout.empty() ? recipe.layout : layout;
   config::Config own = words::config_of(recipe, chosen);
@@ -63,7 +63,7 @@ std::vector<std::string> recipe_names() {
   return names;
 }
 
-// Without small twins and other recipes of a model that has one already.
+// Models without small twins and without further recipes of the same model.
 std::vector<std::string> model_names() {
   const std::vector<std::string> names = recipe_names();
   std::vector<std::string> models;
@@ -75,14 +75,14 @@ std::vector<std::string> model_names() {
   return models;
 }
 
-// A recipe with a layout of it: "qwen3_30b_a3b:pretrain_16gpu_h100_bf16", or both in one name.
+// Recipe with a layout: "qwen3_30b_a3b:pretrain_16gpu_h100_bf16", or a name for both.
 std::optional<words::ChosenRecipe> layout_named(const fs::path& folder, const std::string& word) {
   const std::string name = word.substr(0, word.find(':'));
   if (plan::model_meant(name, recipe_names()).empty() || name != word) {
     try {
       words::ChosenRecipe chosen = words::find_recipe(folder, word);
       if (!chosen.layout.empty()) return chosen;
-    } catch (const base::ConfigError&) {  // a model by the name of a table
+    } catch (const base::ConfigError&) {  // a model by its name in a table
     }
   }
   return std::nullopt;

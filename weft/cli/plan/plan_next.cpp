@@ -21,7 +21,7 @@ std::string for_shell(const std::string& word) {
   return quoted + "'";
 }
 
-// The question again, without what is done with its answer.
+// Words that repeat the question, without options about the answer.
 std::string question_words(const PlanOptions& options) {
   const SearchOptions& search = options.search;
   const SearchOptions usual;

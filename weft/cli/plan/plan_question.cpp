@@ -20,8 +20,8 @@ namespace {
 
 using base::text;
 
-// "bf16", several of them, or all that the GPU has: fp32 is not looked for where tensor cores are
-// many times faster in all others.
+// Formats to search: "bf16", several, or all of the GPU. fp32 is left out on GPUs whose tensor
+// cores are many times faster in every other format.
 std::vector<plan::Number> numbers_asked(const std::string& asked_for,
                                         const config::ModelConfig& model,
                                         const plan::Hardware& hardware) {
@@ -54,7 +54,7 @@ std::vector<plan::Number> numbers_asked(const std::string& asked_for,
   return asked;
 }
 
-// Keys that a plan says by its own options, so that one question has one answer.
+// Keys with an option of their own, so that a question has one spelling.
 constexpr std::pair<std::string_view, std::string_view> kOwnOptions[] = {
     {"runtime.world_size", "--gpus"},
     {"train.global_batch_size", "--gbs"},
@@ -66,7 +66,7 @@ constexpr std::pair<std::string_view, std::string_view> kOwnOptions[] = {
     {"model.bf16", "--precision"},
 };
 
-// Keys that the words choose. Flags with effects of their own are for runs.
+// Keys pinned by the words. Flags with side effects are for runs only.
 plan::PinnedKeys pinned_keys(const std::vector<std::string>& words) {
   plan::PinnedKeys pinned;
   std::vector<std::string> complaints;
@@ -84,7 +84,7 @@ plan::PinnedKeys pinned_keys(const std::vector<std::string>& words) {
   return pinned;
 }
 
-// The words after MODEL, and those of --explain where it has keys.
+// Words after MODEL, and those of --explain if it has keys.
 std::vector<std::string> key_words(const PlanOptions& options) {
   const std::vector<std::string>& words = options.run.words;
   std::vector<std::string> keys;
@@ -120,7 +120,8 @@ void set_question(const SearchOptions& search,
   if (!config.hardware.gpu) config.hardware.device_name = hardware.name;
 }
 
-// overlap = auto keeps no order: every layout is priced in each of those that the run would try.
+// With overlap = auto no order is pinned: every layout is priced in each order that the run would
+// try.
 void leave_order_open(config::Config& config, plan::PinnedKeys& pinned) {
   constexpr const char* kOrderKey = "comm_overlap.overlap_moe_expert_parallel_comm";
   if (!config.comm_overlap.overlap_moe_expert_parallel_comm.automatic) return;
@@ -132,8 +133,8 @@ void leave_order_open(config::Config& config, plan::PinnedKeys& pinned) {
            kOrderKey));
 }
 
-// The recipe's own run on the hardware of the question, with its batch and in its format, unless
-// the question is also of the recipe's own.
+// The recipe's own run on the hardware of the question, with its batch and format unless the
+// question uses the recipe's.
 config::Config own_run(const config::Config& recipe,
                        const PlanOptions& options,
                        const plan::Hardware& hardware,
@@ -151,11 +152,11 @@ config::Config own_run(const config::Config& recipe,
   return config;
 }
 
-// Of GPUs that are more than one card the usual program is the file's own.
+// For several GPUs the default program is the file's own.
 plan::Hardware hardware_asked(const PlanOptions& options, config::Config config) {
   config::Config here = config;
-  here.hardware.gpu.reset();  // it is said with --gpu
-  // One GPU may be this machine's; several are of a kind that is named.
+  here.hardware.gpu.reset();  // given with --gpu
+  // One GPU may be this machine's; several are of a named kind.
   here.runtime.device =
       options.search.gpus == 1 ? config::DeviceKind::Cuda : config::DeviceKind::Cpu;
   const plan::Hardware hardware = chosen_hardware(options.gpu, here);
@@ -163,8 +164,8 @@ plan::Hardware hardware_asked(const PlanOptions& options, config::Config config)
   return plan::hardware_of_run(config, hardware, asked_program(options.program));
 }
 
-// Of a recipe's layouts the one for these GPUs, as many of them and this format, first those that
-// train from the beginning; else the recipe's own.
+// Recipe layout for these GPUs, this number and this format, pre-training first; otherwise the
+// recipe's own layout.
 const RecipeRun& run_for(const std::vector<RecipeRun>& own,
                          const SearchOptions& search,
                          const plan::Hardware& hardware,

@@ -1,4 +1,4 @@
-// weft plan --imbalance: how rows are spread over experts.
+// weft plan --imbalance: distribution of rows over experts.
 #include <filesystem>
 
 #include "weft/base/error.h"
@@ -50,7 +50,7 @@ std::string shape_text(const config::ModelConfig& model) {
                     base::counted(model.experts(), "expert"));
 }
 
-// Loads of few experts or layers say little of many: they are taken, but not without a word.
+// Warns of loads from another model: few experts or layers say little about many.
 void warn_of_other_model(const std::string& folder, const config::ModelConfig& model) {
   constexpr std::size_t kLargestConfig = 4u << 20;
   const std::filesystem::path file = std::filesystem::path(folder) / "config.yaml";

@@ -60,7 +60,7 @@ plan::KeptSearch searched(const Question& question,
   return kept;
 }
 
-// The search that was kept of the same question, or a new one, which is kept.
+// Kept search of the same question, or a new one, which is then kept.
 plan::KeptSearch kept_or_searched(const PlanOptions& options,
                                   const Question& question,
                                   const plan::LayoutSpace& space,
@@ -94,7 +94,7 @@ plan::PlanReport report_of(const PlanOptions& options,
     report.own = plan::own_layout(question.own->config, space);
     report.own->name = question.own->name;
   }
-  // Published runs are of Megatron Bridge on GPUs.
+  // Published runs cover Megatron Bridge on GPUs only.
   if (space.hardware().device != config::DeviceKind::Cuda ||
       space.hardware().program != plan::Program::MegatronBridge) {
     return report;
@@ -107,13 +107,13 @@ plan::PlanReport report_of(const PlanOptions& options,
   return report;
 }
 
-// The layout that is explained and written: the best, or that of the place asked for.
+// Layout to explain and write: the best, or the one at the requested place.
 const plan::PricedLayout& layout_asked(const plan::SearchResult& search, std::size_t place) {
   if (place <= search.ranked.size()) return search.ranked[place - 1];
   throw base::ConfigError(text("--explain={}: there are {} layouts", place, search.ranked.size()));
 }
 
-// What is no key of Megatron Bridge is told beside them.
+// Prints the words, and separately keys that Megatron Bridge lacks.
 void print_overrides(const config::Config& config) {
   const std::vector<std::string> words = plan::layout_overrides(config);
   print_text(text("{}\n", fmt::join(words, " \\\n")));
@@ -179,7 +179,7 @@ int search_and_print(const PlanOptions& options, const std::atomic<bool>& stop) 
 
 }  // namespace
 
-// A search writes nothing until it is over: one that is interrupted leaves nothing behind.
+// Writes nothing before the search ends: an interrupted search leaves nothing behind.
 int plan_search(const PlanOptions& options) {
   try {
     return search_and_print(

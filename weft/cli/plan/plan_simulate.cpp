@@ -1,4 +1,4 @@
-// weft plan --simulate: one run priced, and its schedule on the clock.
+// weft plan --simulate: prices one run and simulates its schedule.
 #include <cmath>
 
 #include "weft/base/casts.h"
@@ -29,7 +29,7 @@
 namespace weft::cli {
 namespace {
 
-// Nothing where one process cannot hold the schedule, however short the step.
+// nullopt: one process cannot hold the schedule, even of the shortest step.
 std::optional<plan::SimulatedRun> simulated(const config::Config& scheduled,
                                             const config::Config& priced,
                                             const plan::Hardware& hardware,
@@ -49,10 +49,10 @@ std::string text_of(const plan::SimulatedRun& run) {
       base::counted(run.shortened.micro_batches, "micro-batch"));
 }
 
-// Steps of the two clocks that are this near say the same.
+// Relative difference up to which price and simulation agree.
 constexpr double kNearSteps = 0.03;
 
-// What the price has and the schedule has not; empty: they say the same. Without launches they do.
+// Costs in the price that the schedule lacks; empty: they agree. Without launches they do.
 std::string difference_text(const plan::Price& price, const plan::SimulatedRun& run) {
   const double more = price.step_ms - run.step_ms;
   if (std::abs(more) <= kNearSteps * price.step_ms) return "";
@@ -64,8 +64,8 @@ std::string difference_text(const plan::Price& price, const plan::SimulatedRun& 
       100 * more / price.step_ms);
 }
 
-// The peak that Weft's own engine would count, by a dry step of it (weft memory); none where this
-// build lacks a part of the run.
+// Peak that Weft's engine would count in a dry step (weft memory); nullopt: this build lacks a part
+// of the run.
 std::optional<measure::MemoryForecast> engine_memory(const config::Config& asked) {
   measure::MemoryForecast forecast = measure::forecast_memory(asked, measure::Priced::No);
   if (!forecast.is_predicted() || !forecast.left_out.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// weft plan --validate: published runs beside priced ones.
+// weft plan --validate: published runs against their prices.
 #include <filesystem>
 
 #include "weft/base/error.h"

@@ -25,10 +25,10 @@ using base::text;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookMilliseconds = 100;
-constexpr int kSilentMilliseconds = 10;  // between looks when it has closed its pipes
+constexpr int kSilentMilliseconds = 10;  // between polls after it has closed its pipes
 constexpr double kPatienceSeconds = 5;   // between SIGTERM and SIGKILL
 constexpr std::size_t kLastLines = 8;
-constexpr std::size_t kPipeBytes = 1 << 16;  // what a pipe of Linux holds: one read takes it all
+constexpr std::size_t kPipeBytes = 1 << 16;  // capacity of a Linux pipe: one read empties it
 
 struct Pipe {
   Descriptor read, write;
@@ -42,10 +42,10 @@ Pipe make_pipe() {
 
 struct Ends {
   int output, errors;
-  int error_of_exec;  // closed by exec where that succeeds
+  int error_of_exec;  // closed by a successful exec
 };
 
-// In the child: nothing but calls that are safe between fork and exec.
+// Runs in the child: only calls that are safe between fork and exec.
 [[noreturn]] void become(char* const* arguments, const Ends& ends, pid_t parent) {
   constexpr int kNotFound = 127;
   ::setpgid(0, 0);
@@ -60,11 +60,11 @@ struct Ends {
   ::_exit(kNotFound);
 }
 
-// A process with a group of its own, both gone with their owner. (Who left the group, as a daemon
-// does, is not.)
+// Process with a group of its own, both killed with their owner. (A process that left the group, as
+// a daemon does, survives.)
 class Process {
  public:
-  // SystemError where the program cannot be started.
+  // SystemError if the program cannot be started.
   Process(const std::vector<std::string>& arguments, int output, int errors) {
     std::vector<char*> pointers;
     for (const std::string& argument : arguments) {
@@ -97,14 +97,14 @@ class Process {
     ::kill(id_, SIGKILL);  // it may have left its group
   }
 
-  // Leaves it a zombie, whose id nobody else can get before end().
+  // True if it has ended. It stays a zombie, so that its id is not reused before end().
   bool is_over() const {
     siginfo_t info{};
     const int answer = ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
     return answer == 0 ? info.si_pid == id_ : errno != EINTR;
   }
 
-  // Ends what still runs of it. Its status, as waitpid tells it.
+  // Kills what still runs. Returns the status as waitpid does.
   int end() {
     if (ended_) return status_;
     ended_ = true;
@@ -132,7 +132,7 @@ class Child {
     errors_.write.close();
   }
 
-  // A pipe may stay open after the child, held by what it started, and be closed before its end.
+  // A pipe may outlive the child, held by its descendants, or close before its end.
   ChildResult wait() {
     while (!process_.is_over()) {
       look(output_open_ || errors_open_ ? kLookMilliseconds : kSilentMilliseconds);
@@ -169,7 +169,7 @@ class Child {
     }
   }
 
-  // False at its end.
+  // False at the end of the file.
   static bool take(int from, std::string& part) {
     std::array<char, kPipeBytes> bytes;
     const ssize_t got = ::read(from, bytes.data(), bytes.size());

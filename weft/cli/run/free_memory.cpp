@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number of a line "MemAvailable:  16 kB" or "inactive_file 4096".
+// Number in a line such as "MemAvailable:  16 kB" or "inactive_file 4096".
 std::optional<std::int64_t> number_of_line(const fs::path& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -22,7 +22,7 @@ std::optional<std::int64_t> number_of_line(const fs::path& path, std::string_vie
   return std::nullopt;
 }
 
-// The only number of a file; none where it says "max".
+// Only number of a file; nullopt: "max".
 std::optional<std::int64_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::int64_t number = 0;
@@ -30,8 +30,7 @@ std::optional<std::int64_t> number_in(const fs::path& path) {
   return std::nullopt;
 }
 
-// What the files of a version of control groups are called, and what its lines of memory.stat begin
-// with.
+// File names of a control group version, and the prefix of its lines in memory.stat.
 struct GroupFiles {
   const char *folder, *limit, *used, *prefix;
 };
@@ -41,8 +40,8 @@ constexpr GroupFiles kFirst{"sys/fs/cgroup/memory",
                             "total_"};
 constexpr GroupFiles kSecond{"sys/fs/cgroup", "memory.max", "memory.current", ""};
 
-// Files that the system keeps in memory count as free, those read twice too: it gives them back
-// before the group is out of memory.
+// Free memory of a control group. Cached files count as free: the system reclaims them before the
+// group is out of memory.
 std::optional<std::int64_t> left_in(const fs::path& group, const GroupFiles& files) {
   const std::optional<std::int64_t> limit = number_in(group / files.limit);
   const std::optional<std::int64_t> used = number_in(group / files.used);
@@ -54,7 +53,8 @@ std::optional<std::int64_t> left_in(const fs::path& group, const GroupFiles& fil
   return std::max<std::int64_t>(0, left);
 }
 
-// A group's path is below the folder, or in a container, whose own group is the folder, not there.
+// Applies the limits of a group and its parents. The group's path is below the folder; in a
+// container the folder itself is the group.
 void keep_least(const fs::path& root,
                 const GroupFiles& files,
                 const fs::path& group,
@@ -73,7 +73,7 @@ void keep_least(const fs::path& root,
 std::optional<std::int64_t> free_memory_bytes(const fs::path& root) {
   std::optional<std::int64_t> least = number_of_line(root / "proc/meminfo", "MemAvailable:");
   if (least) *least *= 1024;
-  // "0::/user.slice/job" of the second version, "7:memory:/docker/ab12" of the first.
+  // "0::/user.slice/job" in version 2, "7:memory:/docker/ab12" in version 1.
   std::ifstream groups(root / "proc/self/cgroup");
   fs::path first, second;
   for (std::string line; std::getline(groups, line);) {

@@ -10,12 +10,11 @@ namespace {
 using base::Json;
 using base::text;
 
-// Both compute in bf16 and choose experts by rounded scores: the mean loss of a sequence of 4096
-// random tokens scatters by 1e-3 between models that differ, and by less than 1e-4 between two that
-// do not.
+// Both compute in bf16 and choose experts by rounded scores. The mean loss of a sequence of 4096
+// random tokens differs by 1e-3 between different models, and by less than 1e-4 between equal ones.
 constexpr double kMeanLossTolerance = 2e-4;
 
-// The number at a path of keys, if all of them are there.
+// Number at a path of keys; nullopt: a key is missing.
 std::optional<double> number_at(const Json& json, const std::vector<std::string>& path) {
   const Json* at = &json;
   for (const std::string& key : path) {

@@ -18,7 +18,7 @@ namespace {
 using base::text;
 using Names = std::vector<std::string>;
 
-// The first that is there, or null.
+// First library found; nullptr: none.
 void* open_library(const Names& names) {
   for (const std::string& name : names) {
     if (void* library = base::open_foreign(name.c_str())) return library;
@@ -39,7 +39,7 @@ std::string three_parts(std::size_t version) {
 // 13000 is "13.0".
 std::string cuda_version(int version) { return text("{}.{}", version / 1000, version % 1000 / 10); }
 
-// Fills in the version of what is found, by `ask(library)`.
+// Adds the version of a found library by `ask(library)`.
 template <typename Ask>
 LibraryFact fact(std::string name, std::string use, const Names& files, const Ask& ask) {
   LibraryFact result{.name = std::move(name), .use = std::move(use)};
@@ -57,8 +57,8 @@ std::string openblas_version(void* library) {
   return words.size() > 1 ? words[1] : std::string();
 }
 
-// Which processor's kernels it chose: an OpenBLAS that is older than the processor takes those of a
-// much older one. None where it is not asked for.
+// Processor kernels chosen by OpenBLAS: a version older than the processor chooses those of a much
+// older one. Empty: it is not loaded.
 std::string openblas_kernels() {
   void* library = open_library({"libopenblas.so.0", "libopenblas.so"});
   const auto ask =
@@ -74,11 +74,11 @@ std::string openblas_kernels() {
   return told;
 }
 
-// "Open MPI v4.1.4, package: ...": what follows may name the machine that it was built on.
+// "Open MPI v4.1.4, package: ...": the rest is cut, as it may name the build machine.
 std::string mpi_version(void* library) {
   const auto ask = function_of<int(char*, int*)>(library, "MPI_Get_library_version");
   if (ask == nullptr) return {};
-  std::vector<char> said(8192);  // as much as any MPI asks for
+  std::vector<char> said(8192);  // enough for any MPI
   int length = 0;
   ask(said.data(), &length);
   const Names words = base::split(base::split(said.data(), ',').front(), ' ');
@@ -86,7 +86,7 @@ std::string mpi_version(void* library) {
   return last.starts_with('v') ? last.substr(1) : std::string();
 }
 
-// Versions that are returned, and versions that are written where a pointer says.
+// Versions by return value, and versions written through a pointer.
 std::string returned_version(void* library, const char* name) {
   const auto ask = function_of<std::size_t()>(library, name);
   return ask == nullptr ? std::string() : three_parts(ask());
@@ -97,7 +97,7 @@ std::string written_version(void* library, const char* name, std::string (*to_te
   return ask == nullptr || ask(&version) != 0 || version == 0 ? std::string() : to_text(version);
 }
 
-// Of the kernel's part: "580.65.06".
+// Release of the kernel module: "580.65.06".
 std::string driver_release() {
   std::ifstream file("/sys/module/nvidia/version");
   std::string release;

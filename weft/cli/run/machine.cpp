@@ -10,7 +10,7 @@
 namespace weft::cli {
 namespace {
 
-// The first "key : value" line of that key; empty where there is none.
+// First "key : value" line of that key; empty: none.
 std::string cpu_fact(std::string_view key) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -21,7 +21,7 @@ std::string cpu_fact(std::string_view key) {
   return {};
 }
 
-// ARM cores tell numbers instead of a name.
+// ARM cores report numbers instead of a name.
 std::string cpu_name() {
   const std::string name = cpu_fact("model name"), part = cpu_fact("CPU part");
   if (!name.empty()) return name;

@@ -16,9 +16,9 @@ using measure::HostRoom;
 using measure::MemoryRoom;
 using measure::RanksIn;
 
-// A run of which this times what it needs at least is there needs no counting.
+// Factor of free memory over the least need at which counting is unnecessary.
 constexpr std::size_t kAmple = 2;
-constexpr std::int64_t kMostTokens = 1 << 24;  // of a micro-batch
+constexpr std::int64_t kMostTokens = 1 << 24;  // tokens of a micro-batch
 
 std::size_t sum_of(const config::Config& config,
                    const HostRoom& host,
@@ -42,7 +42,7 @@ std::size_t least_need(const config::Config& config, const HostRoom& host) {
                     std::int64_t(host.memory == RanksIn::Host ? measure::kBesideTensors : 0));
   }
   const std::size_t need = sum_of(config, host, state);
-  // What is too large already need not be planned.
+  // Too large already: no planning needed.
   if (need > host.bytes) return need;
   const std::vector<std::int64_t> kept = plan::activation_bytes(config);
   return kept.empty() ? need : need + sum_of(config, host, kept);

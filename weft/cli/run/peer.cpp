@@ -19,7 +19,7 @@ using base::text;
 constexpr double kLossTolerance = 1e-5;
 constexpr std::size_t kStepsCompared = 3;
 
-// Relative; SystemError where it is too large.
+// Relative; SystemError above the tolerance.
 double largest_difference(const std::vector<double>& theirs, const std::vector<double>& ours) {
   double largest = theirs.empty() ? std::nan("") : 0;
   for (std::size_t i = 0; i < std::min({theirs.size(), ours.size(), kStepsCompared}); ++i) {

@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::text;
 
-// The one that PATH finds, as tools/setup.sh peers asks it.
+// Python in PATH, as in tools/setup.sh peers.
 constexpr const char* kPython = "python3";
 constexpr double kImportSeconds = 60;
 

@@ -19,10 +19,10 @@ using measure::HostRoom;
 using measure::MemoryRoom;
 using measure::RanksIn;
 
-// Of the host memory that is free now: the rest is for what the program itself takes.
+// Usable share of the free host memory; the rest is for the program itself.
 constexpr double kFreeShare = 0.95;
 
-// Of a card at hand the reserve is at most this part.
+// Divisor of a present GPU's memory that limits the reserve.
 constexpr std::int64_t kPartsOfCard = 16;
 
 std::int64_t ranks_of_machine(const config::Config& config) {
@@ -68,7 +68,7 @@ std::optional<DeviceRoom> device_room(const std::vector<kernels::Gpu>& cards,
     const std::int64_t reserve =
         std::min(static_cast<std::int64_t>(derive::reserved_gb(card.major) * 1e9),
                  card.memory_bytes / kPartsOfCard);
-    // Every process has a context of its own, threads of one share it.
+    // Every process has a context of its own; threads of one process share it.
     const std::int64_t for_rank = config::are_processes(backend) ? reserve : reserve / sharing;
     DeviceRoom room{.name = card.name,
                     .of = "free memory",

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// People type the name that the model has on the hub.
+// Error with a hint against the model's name on the hub, a common mistake.
 void require_folder(const std::string& start) {
   std::error_code error;
   if (fs::is_directory(start, error)) return;
@@ -33,8 +33,8 @@ void require_folder(const std::string& start) {
       start));
 }
 
-// The checkpoint that a run without a recipe goes on from; none where the words say what to run, or
-// where nothing is saved yet.
+// Checkpoint that a run without a recipe resumes from; nullopt: the words name a run, or nothing
+// was saved yet.
 std::optional<fs::path> found_checkpoint(const words::Resolution& run,
                                          const config::CheckpointConfig& checkpoint) {
   if (checkpoint.load.empty() || !run.recipe.empty()) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<fs::path> found_checkpoint(const words::Resolution& run,
   return found ? std::optional(found->folder) : std::nullopt;
 }
 
-// What a checkpoint says of the run that goes on; when to leave, and where to write, it does not.
+// True for keys taken from the checkpoint's config; times to leave and output paths are not.
 bool is_taken(const config::Field& field) {
   constexpr std::array<std::string_view, 8>
       kSections{"model", "dataset", "train", "optimizer", "scheduler", "rng", "ddp", "tokenizer"};
@@ -50,7 +50,7 @@ bool is_taken(const config::Field& field) {
          !field.key.starts_with("train.exit_");
 }
 
-// One of them says what is read, and the others follow from it.
+// One of these keys decides what is read; the others follow from it.
 constexpr std::array<std::string_view, 5> kDataKeys{"dataset.kind",
                                                     "dataset.path",
                                                     "dataset.blend",

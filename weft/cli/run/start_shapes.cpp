@@ -17,7 +17,7 @@ namespace {
 using base::text;
 using config::Config;
 
-// Decided by a folder too, of families that the engine does not compute.
+// Further keys decided by a folder, in families that the engine does not compute.
 constexpr std::array kShapeKeys = std::to_array<std::string_view>({
     "model.layernorm_zero_centered_gamma",
     "model.add_bias_linear",
@@ -74,7 +74,7 @@ StartShapes start_shapes(const words::Resolution& run) {
   copy_keys(train::kFolderModelKeys, read, start.config);
   start.remarks = std::move(shapes.remarks);
   if (shapes.unread.empty()) {
-    // As a run has it that reads the weights.
+    // As in a run that reads the weights.
     if (const auto ahead = shapes.model.mtp_num_layers) {
       start.remarks.push_back(
           text("'{}': {} for tokens further ahead, left out: multi-token "

@@ -56,7 +56,7 @@ std::vector<std::string> opening_lines(const rules::Verdict& verdict,
   return lines;
 }
 
-// A line a section of keys.
+// One line per section of keys.
 std::vector<std::string> continuing_lines(const std::vector<config::Finding>& automatic) {
   std::vector<std::string> lines;
   std::string section;

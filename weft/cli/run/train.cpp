@@ -58,7 +58,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of a run whose checkpoint has all its steps.
+// Text for a run whose checkpoint has all its steps.
 std::string finished_text(const train::TrainResult& result, const config::Config& config) {
   std::string text =
       base::text("nothing left to do: train.train_iters={} is reached\ncheckpoint {}\n",
@@ -78,7 +78,7 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
                                 result.interrupted ? "stopped after" : "trained",
                                 base::counted(result.steps, "step"));
   if (result.first_step > 0) text += base::text(", {} of them before", result.first_step);
-  // Only the last stage of a pipeline knows the loss, and of a pretended world one rank runs.
+  // Only the last stage of a pipeline knows the loss, and a pretended world runs one rank.
   const bool has_loss = !config::is_pretended(config.runtime.backend) || result.final_loss != 0 ||
                         config.model.pipeline_model_parallel_size == 1;
   if (!has_loss) {
@@ -152,7 +152,7 @@ std::string summary(const train::TrainResult& result, const config::Config& conf
   return text;
 }
 
-// Of rank 0, as `weft memory --json` has it of each.
+// Memory of rank 0, in the form of `weft memory --json`.
 base::Json memory_of(const train::TrainResult& result) {
   base::Json tags = base::Json::object();
   for (int tag = 0; tag < tensor::kTags; ++tag) {
@@ -191,7 +191,7 @@ base::Json result_json(const train::TrainResult& result, const config::Config& c
   return json;
 }
 
-// What the run runs on, for its report. A run is worth more than that line.
+// Records the machine for the run's report; a failure is ignored, since the run matters more.
 void keep_machine(const config::Config& config,
                   const Machine& machine,
                   const train::RunStart& start) {
@@ -202,7 +202,7 @@ void keep_machine(const config::Config& config,
                      .cpu = machine.cpu,
                      .cores = machine.cores,
                      .memory_bytes = machine.memory_bytes};
-  // A launcher may keep each of its processes on a core of its own.
+  // A launcher may pin each of its processes to one core.
   if (config::are_processes(config.runtime.backend)) kept.cores = base::online_cores();
   if (config.runtime.device == config::DeviceKind::Cuda) {
     const kernels::GpuReport gpus = kernels::gpu_report();
@@ -215,7 +215,7 @@ void keep_machine(const config::Config& config,
   }
 }
 
-// Under a launcher rank 0 speaks for all.
+// Prints warnings on rank 0 only.
 void warn(const rules::Verdict& verdict) {
   if (launcher_rank() != 0) return;
   for (const config::Finding& warning : verdict.warnings) {
@@ -235,8 +235,8 @@ void show(const train::TrainResult& result, const config::Config& config, Format
   }
 }
 
-// ConfigError, before anything starts, where the ranks need more than their cards and their machine
-// have. One process of a machine looks for all of it.
+// ConfigError before the start if the ranks exceed the memory of their GPUs and machine. One
+// process per machine checks all of it.
 void require_room(const config::Config& asked, const config::Config& config) {
   if (launcher_local_rank() != 0) return;
   const measure::MemoryRoom room = room_here(config);
@@ -263,9 +263,9 @@ int run_train(const TrainOptions& options) {
   const std::string name = name_of_run(run, config);
   ProgressLine line(format == Format::Json ? LinesTo::Errors : LinesTo::Output);
   warn(verdict);
-  // Once nothing can be wrong any more: an error leaves standard output empty.
+  // Opens the log after all checks: an error leaves standard output empty.
   bool has_started = false;
-  const Machine machine = this_machine();  // before ranks keep to some of its cores
+  const Machine machine = this_machine();  // before ranks are pinned to some cores
   const auto open_log = [&](const train::RunStart& start) {
     has_started = true;
     keep_machine(config, machine, start);
@@ -300,7 +300,7 @@ int run_train(const TrainOptions& options) {
     result = train::train(request);
   } catch (const base::SystemError& error) {
     if (has_started || !stop) throw;
-    print_error(error.what());  // of what it waited for when it was stopped
+    print_error(error.what());  // error of the operation in flight at the stop
     return interrupted_code();
   }
   line.clear();

@@ -1,4 +1,4 @@
-// weft verify: holds the engine, under any layout, against a reference run.
+// weft verify: checks the engine against a reference run, under any layout.
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -58,7 +58,7 @@ void show_json(const std::vector<measure::Check>& checks, bool pass) {
   print_json({{"pass", pass}, {"checks", std::move(rows)}});
 }
 
-// What a user may choose; the folder decides the model, the data and the optimizer.
+// Keys that a user may set; the folder decides model, data and optimizer.
 constexpr std::array<std::string_view, 92> kChoices{
     "runtime.world_size",
     "runtime.backend",
@@ -75,8 +75,8 @@ constexpr std::array<std::string_view, 92> kChoices{
     "model.moe_token_dispatcher_type",
     "model.moe_flex_dispatcher_backend",
     "model.moe_expert_rank_capacity_factor",
-    // With a factor that drops choices the run differs from the reference, and verify says by how
-    // much.
+    // With a capacity factor that drops choices the run differs from the reference, and verify
+    // reports the difference.
     "model.moe_expert_capacity_factor",
     "model.moe_pad_expert_input_to_capacity",
     "model.use_transformer_engine_op_fuser",
@@ -206,7 +206,7 @@ int run_verify(const VerifyOptions& options) {
     print_findings(verdict);
   }
   const std::vector<measure::Check> checks = check(config, model, reference, options, bf16);
-  if (checks.empty()) return kGood;  // this process holds no rank that reports
+  if (checks.empty()) return kGood;  // this process holds no reporting rank
   const bool pass = std::ranges::all_of(checks, &measure::Check::pass);
   switch (options.format) {
     case Format::Text:

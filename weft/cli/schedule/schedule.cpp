@@ -1,4 +1,4 @@
-// weft schedule: the order of a step, before anything runs.
+// weft schedule: the order of a step, before a run.
 #include <optional>
 
 #include "weft/base/error.h"
@@ -29,22 +29,22 @@ namespace {
 namespace sim = exec::sim;
 using schedule::RankPlan;
 
-// Exposure is a matter of seconds beyond.
+// Limit of spans for the exposure: more would take seconds.
 constexpr std::size_t kMostSpans = 100000;
 
 struct ScheduleOptions {
   RunArguments run;
-  std::optional<int> text;  // of this pipeline rank, and nothing else
+  std::optional<int> text;  // prints only this pipeline rank
   std::string write, read, svg;
   CostOptions costs;
-  std::vector<double> svg_window;  // ms of the step, from and to; empty: all of it
+  std::vector<double> svg_window;  // ms of the step, from and to; empty: all
   bool improve = false;
   int tries = 400;
-  double memory_limit_mb = 0;  // 0: none was given
+  double memory_limit_mb = 0;  // 0: not given
   base::Overwrite overwrite = base::Overwrite::No;
 };
 
-// Puts the order that was found in the place of the given one; none: interrupted.
+// Replaces the given order by the found one; nullopt: interrupted.
 std::optional<plan::Improvement> improve_plans(const ScheduleOptions& options,
                                                const ScheduleCosts& priced,
                                                const config::Config& config,
@@ -97,7 +97,7 @@ SimulatedStep simulate(const ScheduleCosts& priced,
   return simulated;
 }
 
-// Graphs from files where the user names a folder, else those the knobs ask for.
+// Folder of graph files, if given; empty: plan them.
 std::string folder_of(const ScheduleOptions& options, const config::Config& config) {
   return options.read.empty() ? config.runtime.schedule : options.read;
 }
@@ -164,7 +164,7 @@ int run_schedule(const ScheduleOptions& options) {
   }
   const ScheduleCosts priced(options.costs, config);
   const grid::Grid grid(derive::layout_of(config));
-  ProgressLine line;  // a step of a large model is millions of nodes
+  ProgressLine line;  // a step of a large model has millions of nodes
   line.show(base::text("writing down the order of {}", base::counted(grid.pp(), "pipeline rank")));
   std::vector<RankPlan> plans = schedule::plan_step(config, grid);
   const std::string folder = folder_of(options, config);

@@ -28,7 +28,7 @@ auto parsed_file(const std::string& file, const Parse& parse) {
   }
 }
 
-// Rows are measured by world rank; the first rank of a stage stands for the others.
+// Rows are by world rank; the first rank of a stage stands for the others.
 sim::CostTable measured_costs(const std::string& file, const grid::Grid& grid) {
   const sim::CostTable all = parsed_file(file, sim::parse_costs);
   std::map<int, int> first_of_stage;
@@ -51,7 +51,7 @@ bool is_for_gpu(const config::Config& config) {
   return config.runtime.device == config::DeviceKind::Cuda || derive::is_on_gpu(config);
 }
 
-// Advertised rates are known of a kind that has no file.
+// True if a GPU without a file has advertised rates.
 bool has_rates_alone(const config::Config& config) {
   if (!config.hardware.gpu) return false;
   const std::vector<std::string> known = plan::known_hardware(hardware_folder());

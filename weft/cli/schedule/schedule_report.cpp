@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kColumns = 100;
 constexpr std::size_t kLongestTurns = 160;
-// Nodes of a picture: about 4 MB, which a browser still opens.
+// Limit of nodes in a picture: about 4 MB, which a browser still opens.
 constexpr std::ptrdiff_t kMostDrawn = 20'000;
 
 double step_ms(const SimulatedStep& simulated) { return simulated.result.step_seconds() * 1e3; }
@@ -27,7 +27,7 @@ exec::sim::Window window_ns(const PictureWindow& window) {
   return {.from_ns = std::llround(window.from_ms * 1e6), .to_ns = std::llround(window.to_ms * 1e6)};
 }
 
-// What the config asks for, in words, and what became of it.
+// Description of the requested order and its source.
 std::string order_of(const ScheduleReport& report) {
   const std::string given =
       report.source.empty() ? order_text(report.config) : base::text("read from {}", report.source);
@@ -45,7 +45,7 @@ std::string heading(const ScheduleReport& report) {
       order_of(report));
 }
 
-// Cut in the middle: the two ends of a step are what is special about it.
+// Shortens in the middle: the ends of a step are the interesting parts.
 std::string shortened(const std::string& turns) {
   if (turns.size() <= kLongestTurns) return turns;
   const std::size_t half = (kLongestTurns - 5) / 2;
@@ -117,7 +117,7 @@ base::Json rank_json(const ScheduleReport& report, std::size_t i) {
   return json;
 }
 
-// The orders of the pipeline, beside each other; '>' is the one that is asked for.
+// Comparison of pipeline orders; '>' marks the requested one.
 std::string orders_text(const ScheduleReport& report) {
   if (report.orders.empty()) {
     const bool has_orders = report.valid() && report.grid.pp() > 1;
@@ -239,7 +239,7 @@ base::Json to_json(const ScheduleReport& report) {
 
 std::string to_text(const ScheduleReport& report) {
   std::string text = heading(report);
-  // Turns and times are of graphs that are known to be whole.
+  // Turns and times require valid graphs.
   if (!report.simulated) return text + verdict_text(report);
   const SimulatedStep& simulated = *report.simulated;
   text += turns_text(report);
@@ -259,7 +259,7 @@ PictureWindow picture_window(const SimulatedStep& simulated,
   PictureWindow window{.from_ms = 0, .to_ms = step_ms(simulated)};
   if (asked) window = {.from_ms = asked->from_ms, .to_ms = std::min(asked->to_ms, window.to_ms)};
   const exec::sim::Window wanted = window_ns(window);
-  std::vector<std::int64_t> begins;  // of the nodes that would be drawn
+  std::vector<std::int64_t> begins;  // begins of the nodes to draw
   for (const auto& rank : simulated.result.entries) {
     for (const exec::sim::Interval& interval : rank) {
       if (wanted.sees(interval)) begins.push_back(interval.begin_ns);

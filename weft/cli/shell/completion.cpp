@@ -1,4 +1,4 @@
-// weft completion: scripts for shells, made from the commands, the keys and the flags.
+// weft completion: shell scripts made from the commands, the keys and the flags.
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/cli/shell/completion_scripts.h"

@@ -9,7 +9,7 @@ namespace {
 
 using base::text;
 
-// Options with a file or folder behind them.
+// Options with a file or folder as value.
 constexpr const char* kPaths[] = {"--config-file",
                                   "--against",
                                   "--out",
@@ -61,13 +61,13 @@ std::vector<std::string> with_run(const std::vector<CommandWords>& commands) {
   return names;
 }
 
-// Recipes and their layouts are asked for when they are completed: they come and go. Names with
-// characters that a shell would act on are left out.
+// Recipes and their layouts are listed at completion time, since they change. Names with characters
+// special to a shell are left out.
 constexpr const char* kRecipeNames =
     "recipes --json 2>/dev/null | grep -oE '\"name\": *\"[A-Za-z0-9_.-]+\"' | cut -d '\"' -f 4";
 
-// Bash, and zsh through its bashcompinit. Bash splits words at '=', zsh does not. The shell gives
-// the command's name as $1, which may be a path.
+// Bash, and zsh through its bashcompinit. Bash splits words at '=', zsh does not. The command's
+// name in $1 may be a path.
 constexpr const char* kBash = R"sh(_weft_files() {{
   local IFS=$'\n'
   type compopt >/dev/null 2>&1 && compopt -o filenames 2>/dev/null

@@ -17,7 +17,7 @@ namespace {
 
 using base::text;
 
-// From "one of e4m3, hybrid or null" and "true or false".
+// Values listed in "one of e4m3, hybrid or null" and "true or false".
 std::vector<std::string> words_of(const config::Field& field) {
   std::string_view type = field.type;
   std::vector<std::string> words;
@@ -38,7 +38,7 @@ std::vector<std::string> words_of(const config::Field& field) {
   return words;
 }
 
-// What `weft check --explain` knows.
+// Ids for `weft check --explain`.
 std::vector<std::string> rule_ids() {
   std::vector<std::string> ids;
   for (const rules::Rule& rule : rules::rules()) {
@@ -74,7 +74,7 @@ Table choices() {
     const auto flag = words::find_kebab_flag(name);
     const bool open = !flag || flag->field == nullptr || name.starts_with("--no-");
     if (open) continue;
-    // weft plan takes --gpu too, and prices only what it has numbers of.
+    // weft plan takes --gpu too, and prices only GPUs with a hardware file.
     const bool is_gpu = name == "--gpu";
     all.push_back(
         {name, is_gpu ? plan::known_hardware(hardware_folder()) : words_of(*flag->field)});

@@ -20,7 +20,7 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 bool speaks = false;  // set before signals are caught
 std::string_view told_first;
 
-// A signal handler may write and little else: one write, so that the lines of ranks do not mix.
+// Prints in a signal handler, with one write so that the lines of ranks do not mix.
 void say(std::string_view doing, std::string_view way_out) {
   if (!speaks) return;
   std::array<char, 160> line{};
@@ -34,7 +34,7 @@ void say(std::string_view doing, std::string_view way_out) {
   (void)!::write(STDERR_FILENO, line.data(), end);
 }
 
-// What ends the process at once, for who sent the signal.
+// Hint for an immediate end, by the received signal.
 std::string_view way_out_of(int signal) {
   if (signal == SIGINT) return "; press Ctrl-C again to stop at once";
   if (signal == SIGTERM) return "; a second SIGTERM stops at once";
@@ -52,7 +52,7 @@ void note_interrupt(int signal) {
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal);
   interrupted.store(true);
-  // Schedulers send SIGTERM some time after SIGUSR1, and the run may need that time.
+  // Schedulers send SIGTERM some time after SIGUSR1; the run may need that time.
   end_at_next(SIGINT);
   if (signal == SIGINT || signal == SIGTERM) end_at_next(SIGTERM);
   if (first) say(told_first, way_out_of(signal));
@@ -88,7 +88,7 @@ const std::atomic<bool>& catch_interrupts(Caught caught,
   return interrupted;
 }
 
-// Under a launcher another rank may have been told, as schedulers do.
+// Under a launcher another rank may have received the signal.
 int interrupted_code() {
   const int signal = first_signal.load();
   return 128 + (signal == SIGINT || signal == SIGHUP ? signal : SIGTERM);

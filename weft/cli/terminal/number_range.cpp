@@ -7,7 +7,7 @@
 namespace weft::cli {
 
 CLI::Option* within(double low, double high, CLI::Option* option) {
-  // Whole numbers as people write them, others short.
+  // Integers in full, other numbers short.
   const auto written = [](double end) {
     const bool whole = std::floor(end) == end && std::abs(end) < 1e9;
     return whole ? base::text("{:.0f}", end) : base::text("{:g}", end);

@@ -19,7 +19,7 @@ using schedule::Direction;
 using schedule::Entry;
 
 constexpr std::string_view kLetters = "FRBWofbsOI";
-constexpr int kComputeRow = -1;  // where the compute row stands
+constexpr int kComputeRow = -1;  // index of the compute row
 
 char letter_of(const Entry& entry) {
   const bool travels = schedule::is_meeting(entry);
@@ -42,7 +42,7 @@ char letter_of(const Entry& entry) {
   return travels ? 's' : 'o';
 }
 
-// One lane, or several of one kind, cut into slices: how long each letter held each slice.
+// One lane, or several of one kind, in time slices: the time of each letter in each slice.
 class Row {
  public:
   Row(std::int64_t step_ns, int columns)
@@ -60,7 +60,7 @@ class Row {
     work_.push_back(interval);
   }
 
-  // When both rows worked.
+  // Intersection: times at which both rows worked.
   static Row both(Row& one, Row& other) {
     Row row = other;
     row.work_.clear();
@@ -83,7 +83,7 @@ class Row {
     const Slice& slice = held_[column];
     return std::accumulate(slice.begin(), slice.end(), 0.0);
   }
-  // The one that held it longest.
+  // Letter with the most time.
   char letter(std::size_t column) const {
     const Slice& slice = held_[column];
     return kLetters[at(std::ranges::max_element(slice) - slice.begin())];
@@ -101,8 +101,8 @@ class Row {
   std::vector<sim::Interval> work_;
 };
 
-// "compute", "ep", "dp", and "pp" for all four lanes of pipelining, "copy" and "copy_in" for what
-// goes to the host and comes back; empty: not shown.
+// Row of an entry: "compute", "ep", "dp", "pp" for all four pipeline lanes, "copy" and "copy_in"
+// for transfers to and from the host; empty: not shown.
 std::string row_name(const Entry& entry) {
   if (entry.lane == schedule::Lane::Compute) return std::string(trace::kComputeLane);
   const Direction direction = entry.node.direction;
@@ -111,7 +111,7 @@ std::string row_name(const Entry& entry) {
   return std::string(trace::communication_kind(schedule::word(entry.lane)));
 }
 
-// The work of an entry, without what it waited for.
+// Work of an entry without its waits.
 sim::Interval work_of(const sim::SimulatedStep& step, int rank, int entry, sim::Interval interval) {
   const std::int64_t cost_ns = std::llround(step.cost(rank, entry).seconds * 1e9);
   interval.begin_ns = std::max(interval.begin_ns, interval.end_ns - cost_ns);
@@ -135,9 +135,9 @@ std::map<std::pair<int, std::string>, Row> rows_of(const sim::SimulatedStep& ste
   return rows;
 }
 
-// The letters of a rank's rows. Compute is shown where it held most of a slice, what travels
-// wherever it did; but side by side only where they ran at the same time. Of two that took turns
-// within a slice the longer is shown.
+// Letters of a rank's rows. Compute is shown if it had most of a slice, communication if it ran at
+// all. Both are shown only if they ran at the same time; of two that alternated in a slice the
+// longer is shown.
 std::map<std::string, std::string> letters_of(std::map<std::pair<int, std::string>, Row>& rows,
                                               int columns) {
   const auto compute = rows.find({kComputeRow, std::string(trace::kComputeLane)});
