@@ -18,13 +18,14 @@ namespace {
 
 using base::at;
 
-// What decides which pieces a MoE layer has, and where they run.
+// Properties that decide which pieces a MoE layer has, and their lanes.
 struct MoeLayerKind {
-  Lane ep = Lane::Compute;  // without expert parallelism nothing travels, and all is local
-  Lane dp = Lane::Compute;  // the same without other ranks' tokens
+  Lane ep = Lane::Compute;  // Compute: no expert parallelism, all rows are local
+  Lane dp = Lane::Compute;  // Compute: no ranks with other tokens
   RowCounts counts = RowCounts::Host;
   bool counts_globally = false;  // a balancing loss counts the rows of all ranks
-  // One counts the rows of a micro-batch, or of its sequences, which several ranks have.
+  // True if a balancing loss counts the rows of a micro-batch, or of its sequences, that several
+  // ranks share.
   bool tallies = false;
   Lane sharers = Lane::Compute;
   bool has_shared_experts = false;
@@ -119,7 +120,7 @@ Lane lane_of_part(Part part, Lane of_piece) {
   return row_of(part).members == Members::Context ? Lane::Cp : of_piece;
 }
 
-// Keys of one rank after the other; the first are the rank's own.
+// One rank's keys after another's; the rank's own keys come first.
 std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Part part) {
   if (part != Part::Ring && part != Part::Core) return std::nullopt;
   const derive::AttentionSharing sharing = derive::attention_sharing(model, layer);
@@ -128,8 +129,8 @@ std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Par
   return part == Part::Ring ? Steps{Part::Ring, 1, ranks - 1} : Steps{Part::Ring, 0, ranks};
 }
 
-// Whether the weight gradient of a feed-forward's second product, no smaller than attention's
-// projection, runs while the gradients for that come (passes/tensor_overlap.h).
+// True if the weight gradient of a feed-forward's second product runs while the gradients for
+// attention's projection arrive, and is at least as large (passes/tensor_overlap.h).
 bool has_weight_gradient_beside(const config::ModelConfig& model, int layer, Piece piece) {
   if (piece != Piece::Attention) return false;
   const std::int64_t projected = model.multi_latent_attention
@@ -140,10 +141,10 @@ bool has_weight_gradient_beside(const config::ModelConfig& model, int layer, Pie
   return beside >= projected;
 }
 
-// Tokens of one rank after the other: what is gathered begins with the rank's own, which are there;
-// what is scattered ends with them, so that the last of the others' travel meanwhile. Gradients
-// travel at once where a weight gradient that is long enough runs meanwhile: a product at once is
-// faster than one in steps.
+// One rank's tokens after another's. Gathered tokens begin with the rank's own, which need no
+// transfer. Scattered tokens end with them, so that the last of the other ranks' travel meanwhile.
+// Gradients travel unsplit if a sufficiently long weight gradient runs meanwhile: an unsplit
+// product is faster.
 std::optional<Steps> tensor_steps(const config::ModelConfig& model,
                                   const TokenFlow& flow,
                                   int layer,
@@ -172,7 +173,7 @@ std::optional<Steps> steps_of(const config::ModelConfig& model,
   return ring_steps(model, layer, name.part);
 }
 
-// Of what tensor-parallel ranks send at once or in steps, each step an equal part.
+// Divides sent bytes of tensor-parallel exchanges equally among their steps.
 void cut_sent_bytes(PieceAnatomy& part) {
   if (part.lane != Lane::Tp || !part.steps) return;
   for (Bytes* sent : {&part.sent_forward, &part.sent_backward}) {
@@ -180,15 +181,15 @@ void cut_sent_bytes(PieceAnatomy& part) {
   }
 }
 
-// Latent attention whose queries are not expanded: they are columns of what was projected down.
+// True for latent attention without query expansion: queries are columns of the projection down.
 bool has_whole_queries(const config::ModelConfig& model) {
   return model.multi_latent_attention && !model.q_lora_rank;
 }
 
-// Each part after the one before it; the first after what the piece is after. Past a part without
-// an input gradient, gradients go from the one behind it to the one before it. What is after an
-// exchange in steps is after what comes before that too: one step has no exchange. So is what reads
-// gathered keys: its queries come from there.
+// Each part follows the one before it; the first follows the pieces before its piece. Gradients
+// skip parts without an input gradient. A part after a stepwise exchange also follows the part
+// before that, because one step has no exchange. Readers of gathered keys do too: their queries
+// come from there.
 void declare_parts(const config::ModelConfig& model,
                    const TokenFlow& flow,
                    int layer,
@@ -203,7 +204,7 @@ void declare_parts(const config::ModelConfig& model,
     if (name == Part::Core && has_whole_queries(model)) {
       part.after.push_back({Piece::Attention, Part::Qkv});
     }
-    // The gate of shared experts reads what the first of their products read.
+    // The shared experts' gate reads the input of their first product.
     if (name == Part::Gate) {
       part.after.insert(part.after.end(), piece.after.begin(), piece.after.end());
     }
@@ -216,10 +217,9 @@ void declare_parts(const config::ModelConfig& model,
   }
 }
 
-// A piece whose parts are on several lanes cannot be one node. Nor shall one of whose weight
-// gradients some wait for a turn of their own and others stay with their input gradients: a norm's,
-// so that what it reads need not be kept until then, and that of experts whose rows come from
-// elsewhere.
+// A piece with parts on several lanes cannot be one node. Pieces are also split if some of their
+// weight gradients wait for a turn and others stay with their input gradients. Norms stay, so that
+// their inputs need not be kept; so do experts whose rows come from other ranks.
 std::vector<Piece> always_split(Anatomy& anatomy) {
   std::vector<Piece> pieces;
   for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
@@ -242,7 +242,7 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
   return pieces;
 }
 
-// What a chunk hands on to the next stage is sent, not kept.
+// A chunk's output is sent to the next stage, not kept.
 void let_go(PieceAnatomy& piece) {
   piece.kept.per_token -= piece.output.per_token;
   piece.output = {};
@@ -263,11 +263,11 @@ void let_go_of_outputs(Anatomy& anatomy) {
 }  // namespace
 
 RowCounts row_counts_of(const config::ModelConfig& model, config::RowBudget budget) {
-  // The flex dispatcher sends a token once for several experts: how often depends on the routing,
-  // even where every expert has the same room.
+  // The flex dispatcher sends a token once for several experts: the number of rows depends on the
+  // routing, even if every expert has equal room.
   const bool flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   if (model.moe_pad_expert_input_to_capacity) return flex ? RowCounts::Device : RowCounts::Static;
-  // One rank has all rows, whatever they are.
+  // A single rank has all rows, whatever the routing.
   const bool has_budget = flex && model.moe_expert_rank_capacity_factor && model.tokens_travel();
   return has_budget && budget == config::RowBudget::AsConfigured ? RowCounts::Device
                                                                  : RowCounts::Host;

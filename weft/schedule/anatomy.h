@@ -1,46 +1,45 @@
-// The anatomy of a model: which pieces a layer has, their lanes and dependencies, which directions
-// they run in, what each keeps for the backward and how many bytes it sends. A function of the
-// config.
+// Anatomy of a model: the pieces of each layer, their lanes, dependencies and directions, the bytes
+// that each keeps for the backward, and the bytes that each sends. A function of the config.
 //
-// A pipeline rank holds chunks of layers, one for each of its stages. A chunk that is not the first
-// gets its input by `receive`, and one that is not the last hands its output on by `send`;
-// gradients go the other way; but where a rank holds two stages in a row, the turn of a V, the one
-// takes over from the other. The `chunk` of these nodes is the stage's number in the whole
-// pipeline: what `c1F3.send` sends is what `c2F3.receive` receives.
+// A pipeline rank holds one chunk of layers per stage. A chunk gets its input by `receive` and
+// hands its output on by `send`, except at the ends of the pipeline; gradients go the other way. If
+// a rank holds two consecutive stages, the turn of a V, it passes data in memory instead. The
+// `chunk` of these nodes is the stage's number in the whole pipeline: `c2F3.receive` receives from
+// `c1F3.send`.
 //
-// The tokens of a micro-batch can be cut into slices (`flow.slices`): then the pieces that bring
-// rows to experts and back have a node for each slice, `3F7.dispatch#1`, and all others one. A
-// slice is [T i / n, T (i + 1) / n) of the tokens.
+// The tokens of a micro-batch can be cut into slices (`flow.slices`). Pieces that move rows to
+// experts and back then have a node per slice, `3F7.dispatch#1`; all others have one node. Slice i
+// is tokens [T i / n, T (i + 1) / n).
 //
-// A part may run in steps (`steps`), each a node: `3F7.attention.core#2` reads what
-// `3F7.attention.ring#2` brought. Steps of a part run in order, going back the other way round. A
-// ring is at most two steps ahead of what reads it. Products that tensor-parallel ranks share may
-// have steps too, of the tokens of one rank each (`3F7.mlp.fc1#1` reads what `3F7.mlp.gather#1`
-// brought, `3F7.mlp.scatter#0` sends what `3F7.mlp.fc2#0` made); the step of the rank's own tokens
-// has no exchange.
+// A part may run in steps (`steps`), one node each: `3F7.attention.core#2` reads the output of
+// `3F7.attention.ring#2`. Steps run in order, and in reverse order in the backward. A ring is at
+// most two steps ahead of its reader. Products of tensor-parallel ranks may also have steps, one
+// per rank's tokens: `3F7.mlp.fc1#1` reads the output of `3F7.mlp.gather#1`, and
+// `3F7.mlp.scatter#0` sends the output of `3F7.mlp.fc2#0`. The step of the rank's own tokens has no
+// exchange.
 //
-// A piece is one node until a pass splits it into its parts (passes/parts.h); always split are the
-// shared experts, and a piece whose parts are on several lanes: under tensor parallelism `gather`
-// and `scatter` exchange tokens on the tp lane. Where a pass has a piece recomputed
-// (passes/recompute.h), it has a node of direction R as well; where what it made waits in the
-// host's memory (passes/offload.h), nodes of directions O and I, each way on a copy lane of its
-// own.
+// A piece is one node until a pass splits it into its parts (passes/parts.h). Shared experts, and
+// pieces with parts on several lanes, are always split: under tensor parallelism `gather` and
+// `scatter` exchange tokens on the tp lane. A recomputed piece (passes/recompute.h) also has a node
+// of direction R. An offloaded one (passes/offload.h) has nodes of directions O and I, each on a
+// copy lane of its own.
 //
-// A step ends with `tie` (tied embeddings: the two gradients are added), `reduce.dense` and
-// `reduce.expert` (gradients summed over ranks), `reduce.copied` (those of weights that several
-// tensor-parallel ranks hold, summed over these), `norm` (this rank's sums of squares), `totals`
-// (ranks exchange them), `clip` (the host learns the norm and judges it), `optimizer`, and where
-// ranks share its work, `gather.dense` and `gather.expert` (every rank learns all new weights).
-// Reductions and gathers have a node for each bucket of the gradients, `reduce.dense#2`; a pass may
-// have them early (passes/data_parallel.h), gathers at the start of the next step. Around a sum of
-// gradients that travel in bf16 stand `narrow.dense` and `widen.dense`. Where checkpoints are
-// written beside the run, a step begins with `snapshot` (passes/snapshot.h), which `optimizer`
-// waits for. Where optimizer state lies in host memory (passes/offloaded_optimizer.h), `optimizer`
-// is of the rest of it, and beside it `download.dense#i` brings gradients to the host,
-// `update.dense#i` changes state and weights there, and `upload.dense#i` brings the weights back.
+// A step ends with these nodes. `tie`: adds both gradients of tied embeddings. `reduce.dense` and
+// `reduce.expert`: sum gradients over ranks. `reduce.copied`: sums gradients of weights that
+// several tensor-parallel ranks hold. `norm`: this rank's sums of squares. `totals`: exchanges
+// them. `clip`: the host checks the norm. `optimizer`. `gather.dense` and `gather.expert`:
+// distribute the new weights if ranks share the optimizer's work.
+// Reductions and gathers have one node per gradient bucket, `reduce.dense#2`. A pass may move
+// reductions into the backward, and gathers to the start of the next step (passes/data_parallel.h).
+// `narrow.dense` and `widen.dense` enclose the reduction of gradients that travel in bf16. With
+// checkpoints written during the run, a step begins with `snapshot` (passes/snapshot.h), which
+// `optimizer` waits for.
+// With offloaded optimizer state (passes/offloaded_optimizer.h), `optimizer` updates the rest. For
+// the offloaded part, `download.dense#i` copies gradients to the host, `update.dense#i` updates
+// state and weights there, and `upload.dense#i` copies the weights back.
 //
-// From it follow the dependencies every order must respect (`required`), whatever the builder or
-// pass.
+// The anatomy implies the dependencies that every order must respect (`required`), for any builder
+// or pass.
 #pragma once
 
 #include <cstdint>
@@ -57,16 +56,16 @@
 
 namespace weft::schedule {
 
-// What a micro-batch, or a slice of it, brings a rank in one MoE layer.
+// Tokens and rows that a micro-batch, or a slice of it, brings to a rank in a MoE layer.
 struct Load {
-  std::int64_t tokens = 0;   // the rank's own: 1 / tp of those it shares with its tp group
-  std::int64_t rows = 0;     // kept: for its experts; sent: that leave the rank
-  std::int64_t copies = 0;   // as they arrive, where a token comes once for several experts
-  std::int64_t passing = 0;  // that arrive to be fanned out in the node (hybridep)
-  std::int64_t onward = 0;   // what that makes of them
+  std::int64_t tokens = 0;  // the rank's own: 1 / tp of its tensor-parallel group's
+  std::int64_t rows = 0;  // kept bytes: rows for its experts; sent bytes: rows that leave the rank
+  std::int64_t copies = 0;   // arriving copies, if a token is sent once for several experts
+  std::int64_t passing = 0;  // arriving rows that the node forwards (hybridep)
+  std::int64_t onward = 0;   // rows forwarded from these
 };
 
-// A number of bytes that is linear in a load.
+// Byte count, linear in a load.
 struct Bytes {
   std::int64_t fixed = 0;
   std::int64_t per_token = 0;
@@ -82,7 +81,7 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-// A piece, or a part of one where the parts are nodes of their own.
+// Name of a piece, or of a part if the piece is split.
 struct PieceName {
   PieceName(Piece of, Part of_part = Part::None) : piece(of), part(of_part) {}
 
@@ -92,11 +91,11 @@ struct PieceName {
   bool operator==(const PieceName&) const = default;
 };
 
-// Numbers of the nodes of a part that runs in steps: an exchange, or what computes beside it.
+// Node numbers of a part that runs in steps: an exchange, or the compute beside it.
 struct Steps {
   Part exchange = Part::Ring;
   int first = 0, count = 1;
-  bool both_ways = true;  // gradients too; else those run at once
+  bool both_ways = true;  // false: gradients are exchanged at once
 
   int last() const { return first + count - 1; }
   bool has(int step) const { return step >= first && step <= last(); }
@@ -107,45 +106,44 @@ struct PieceAnatomy {
   Part part = Part::None;
   Lane lane = Lane::Compute;
   std::vector<PieceName>
-      after;  // pieces of the same layer whose forward this one needs; empty: the layer's input
+      after;  // pieces of the layer whose forward this one needs; empty: the layer's input
   std::optional<Steps> steps = std::nullopt;
-  Bytes kept = {};    // by its forward, for the backward; of an exchange in steps, by each
-  Bytes output = {};  // of it, what the next piece reads as its input
-  Bytes remade = {};  // of it, what a recomputation drops and makes again
-  // Of that, what goes to the host's memory where it is offloaded, unless all: the rest is made of
-  // it when it is back.
+  Bytes kept = {};    // by its forward, for the backward; of a stepwise exchange, per step
+  Bytes output = {};  // part of `kept` that the next piece reads as input
+  Bytes remade = {};  // part of `kept` that recomputation drops and makes again
+  // Part of `remade` that an offload copies to the host; nullopt: all of it. The rest is recomputed
+  // from it after its return.
   std::optional<Bytes> travels = std::nullopt;
-  Bytes sent_forward = {};  // to other ranks, a row that leaves this one; of steps, by each
+  Bytes sent_forward = {};  // to other ranks, per row that leaves the rank; of steps, per step
   Bytes sent_backward = {};
-  std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
-  // What it becomes where a pass splits it (passes/parts.h), in forward order.
+  std::optional<Bytes> sent_again = std::nullopt;  // when recomputed; nullopt: as in the forward
+  // Parts after a split (passes/parts.h), in forward order.
   std::vector<PieceAnatomy> parts = {};
-  // It runs again before its input gradient. What it remakes, or hands on to the next layer, is
-  // dropped after the forward; where that is nothing, it brings what others remake.
+  // Recomputed before its input gradient. The forward drops `remade`, or the output that the next
+  // layer reads. If both are 0, the piece runs again to feed other recomputed pieces.
   bool is_recomputed = false;
-  // What it could remake, or hands on to the next layer, is copied to the host's memory after the
-  // forward and back before the backward.
+  // Offloaded: `remade`, or the output that the next layer reads, is copied to host memory after
+  // the forward, and back before the backward.
   bool is_offloaded = false;
 
-  // Whether some of what it made is not in the device's memory between forward and backward.
+  // True if some of its output is absent from device memory between forward and backward.
   bool is_away() const { return is_recomputed || is_offloaded; }
-  // What that is, or would be.
+  // Bytes absent between forward and backward, if recomputed or offloaded.
   const Bytes& away() const { return remade != Bytes{} ? remade : output; }
-  // Whether that is what the next layer has as its input.
+  // True if the absent bytes are the next layer's input.
   bool hands_on_what_is_away() const { return is_away() && remade == Bytes{} && output != Bytes{}; }
-  // What of it a copy moves.
+  // Bytes that an offload copies.
   const Bytes& copied() const { return travels ? *travels : away(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
-  // Whether its nodes of that direction are steps. A weight gradient is of all of them, and so is
-  // what goes out and comes in; what a ring brings is the only thing that is made again step by
-  // step.
+  // True if nodes of that direction are steps. Weight gradients, O and I cover all steps; in a
+  // recomputation, only a ring runs step by step.
   bool runs_in_steps(Direction direction) const {
     if (!steps) return false;
     if (direction == Direction::R) return part == Part::Ring;
     return direction == Direction::F || (direction == Direction::D && steps->both_ways);
   }
   bool is_exchange_in_steps() const { return steps && steps->exchange == part; }
-  // What a part exchanges goes back too, where its piece begins the model.
+  // An exchange has a gradient even if its piece begins the model.
   bool has_input_gradient() const {
     const bool goes_back =
         row_of(piece).has_input_gradient || row_of(part).members != Members::Rank;
@@ -158,13 +156,13 @@ struct PieceAnatomy {
     if (direction == Direction::R && sent_again) return *sent_again;
     return direction == Direction::D ? sent_backward : sent_forward;
   }
-  // How many times that one of its nodes sends.
+  // Number of sends of one node.
   int sends_of_node(Direction direction) const {
     return steps && !runs_in_steps(direction) ? steps->count : 1;
   }
 };
 
-// A piece that has weights: of a layer, or the embedding or the head.
+// Piece with weights: of a layer, or the embedding or the head.
 struct PieceAt {
   int layer = kNone;
   Piece piece = Piece::Embed;
@@ -172,66 +170,65 @@ struct PieceAt {
   auto operator<=>(const PieceAt&) const = default;
 };
 
-// A parameter of a bucket, and who writes its gradient.
+// Parameter of a bucket, with the pieces that write its gradient.
 struct BucketItem {
-  base::Range elements;  // of the bucket
+  base::Range elements;  // relative to the bucket
   std::vector<PieceAt> users;
 };
 
-// Gradients that are summed together, and whose weights are gathered together.
+// Bucket: gradients that are reduced together, and whose weights are gathered together.
 struct BucketAnatomy {
-  Part part = Part::Dense;  // or Expert
-  int number = kNone;       // of several of its part
-  int chunk = 0;            // of the rank, where buckets keep them apart
+  Part part = Part::Dense;  // Dense or Expert
+  int number = kNone;       // kNone: the only one of its part
+  int chunk = 0;            // chunk of the rank, if buckets are separate per chunk
   std::int64_t elements = 0;
-  std::int64_t shards = 1;  // ranks that each keep the optimizer's state of an equal part
+  std::int64_t shards = 1;  // ranks that each keep the optimizer state of an equal part
   std::vector<PieceAt> pieces;
-  bool has_table = false;  // the embedding's
+  bool has_table = false;  // contains the embedding's table
   std::vector<BucketItem> items = {};
 
-  // In front of the sum and behind it, where gradients travel in fewer bytes than they have.
+  // Before and after the reduction, if gradients travel in a narrower type.
   Node narrow() const { return {.piece = Piece::Narrow, .part = part, .slice = number}; }
   Node widen() const { return {.piece = Piece::Widen, .part = part, .slice = number}; }
   Node reduce() const { return {.piece = Piece::Reduce, .part = part, .slice = number}; }
   Node gather() const { return {.piece = Piece::Gather, .part = part, .slice = number}; }
 };
 
-// Parameters whose optimizer state lies in host memory and is changed there together: a part of
-// what a rank keeps of a bucket.
+// Parameters with optimizer state in host memory that are updated together: part of a rank's share
+// of a bucket.
 struct OffloadedAnatomy {
-  Part part = Part::Dense;  // or Expert
-  int number = kNone;       // of several of its part
+  Part part = Part::Dense;  // Dense or Expert
+  int number = kNone;       // kNone: the only one of its part
   int bucket = kNone;       // BucketAnatomy::number
-  base::Range elements;     // of the rank's share of the bucket
-  int slot = 0;             // of the memory between device and host
+  base::Range elements;     // relative to the rank's share of the bucket
+  int slot = 0;             // buffer slot between device and host
 
   Node download() const { return {.piece = Piece::Download, .part = part, .slice = number}; }
   Node update() const { return {.piece = Piece::Update, .part = part, .slice = number}; }
   Node upload() const { return {.piece = Piece::Upload, .part = part, .slice = number}; }
 };
 
-// One node of a step that belongs to no micro-batch.
+// Node of a step that belongs to no micro-batch.
 struct StepNodeAnatomy {
   Node node;
   Lane lane = Lane::Compute;
   std::vector<Node> after = {};
-  // Whose weight gradients it waits for: until the last micro-batch has written them.
+  // Pieces whose last weight gradient of the step the node waits for.
   std::vector<PieceAt> gradients = {};
 };
 
-// One pipeline stage of a rank.
+// Pipeline stage of a rank.
 struct Chunk {
   int stage = 0;  // number in the whole pipeline
-  int index = 0;  // among the rank's
+  int index = 0;  // index within the rank
   int first_layer = 0;
-  int layers = 0;  // may be none
+  int layers = 0;  // may be 0
   bool has_embed = false;
   bool has_head = false;
-  // Pipeline ranks of the stages before and after it, where they are others'; kNone: an end of the
-  // pipeline, or the turn of a V.
+  // Pipeline ranks of the previous and next stage; kNone: an end of the pipeline, or the turn of a
+  // V.
   int from = kNone, to = kNone;
-  // The turn of a V: the chunk before it, or after it, is this rank's too, and what it hands on is
-  // handed over in memory.
+  // Turn of a V: the previous or next chunk is on this rank too, and data is passed in memory.
   bool takes_over = false, hands_over = false;
 
   int end_layer() const { return first_layer + layers; }
@@ -239,45 +236,46 @@ struct Chunk {
   bool sends() const { return to != kNone; }
 };
 
-// Tied embeddings: the head's gradient is added to the embedding's, on one rank or between two.
+// Tied embeddings: the head's gradient is added to the embedding's, on one rank or between two
+// stages.
 enum class Tie { None, Local, BetweenStages };
 
-// How a rank comes to know how many rows it receives.
+// How a rank learns the number of rows that it receives.
 enum class RowCounts {
-  Host,    // ranks exchange counts (`counts`) and the host reads them (`sizes`)
-  Device,  // ranks exchange counts and nobody waits for them: buffers have room for a budget
-  Static,  // every expert gets as many rows as any other: there is nothing to tell
+  Host,    // ranks exchange counts (`counts`), and the host reads them (`sizes`)
+  Device,  // ranks exchange counts, and the host does not wait: buffers have a budget
+  Static,  // every expert gets a fixed number of rows: no exchange of counts
 };
 
-// How tensor-parallel ranks exchange the tokens of a layer: all at once, or one rank's after the
-// other's, so that they travel under the products that read or make them.
+// Exchange of tokens between tensor-parallel ranks. InSteps: one rank's tokens after another's, so
+// that they travel under the products that read or make them.
 enum class TensorExchange { Whole, InSteps };
 
-// When weight gradients run: behind their input gradients; put off, some of them or all; or all of
-// them in turns of their own, so that what is kept for them counts.
+// Time of weight gradients. Follow: after their input gradients. Delayed: some or all run later.
+// InTurns: all run in turns of their own, so the memory held for them matters.
 enum class WeightGradients { Follow, Delayed, InTurns };
 
-// How tokens travel.
+// Routes of the tokens, and sizes of the groups that share them.
 struct TokenFlow {
   int slices = 1;
   config::RowBudget budget = config::RowBudget::AsConfigured;
-  int machines = 1;    // that rows cross to before they are passed on; 1: one hop
-  int replicas = 1;    // ranks with the same dense layers and other tokens: tp x dp x cp
+  int machines = 1;    // machines that rows cross to before they are forwarded; 1: one hop
+  int replicas = 1;    // ranks with equal dense layers and other tokens: tp x dp x cp
   int tp = 1, cp = 1;  // ranks that share the tokens of a micro-batch
-  int sequences = 1;   // of a micro-batch
+  int sequences = 1;   // sequences per micro-batch
   TensorExchange exchange = TensorExchange::Whole;
   WeightGradients weight_gradients = WeightGradients::Follow;
   derive::LogitsKept logits = derive::LogitsKept::Whole;
-  bool leave_their_rank = false;  // experts are on several
+  bool leave_their_rank = false;  // experts are on several ranks
 
   int sharers() const { return tp * cp; }
-  // Whether rows that came from other ranks would be kept through several turns of others.
+  // True if rows from other ranks would be held over several turns.
   bool would_be_held() const {
     return weight_gradients == WeightGradients::InTurns && leave_their_rank;
   }
 };
 
-// A part whose output goes to the host's memory, in so many of the layers that have it.
+// Part whose output is offloaded, in a fraction of the layers that have it.
 struct OffloadedPart {
   PieceName name;
   double share = 1;
@@ -285,39 +283,39 @@ struct OffloadedPart {
   bool operator==(const OffloadedPart&) const = default;
 };
 
-// In how much detail a step is planned.
+// Level of detail of a step's plan.
 struct Detail {
-  std::vector<Piece> split;           // into parts
-  std::vector<PieceName> recomputed;  // pieces, or parts of a piece that is split
-  // In how many layers from the first of each chunk on; else in all.
+  std::vector<Piece> split;           // pieces to split into parts
+  std::vector<PieceName> recomputed;  // pieces, or parts of split pieces
+  // First layers of each chunk that recompute; nullopt: all.
   std::optional<int> recomputed_layers = std::nullopt;
-  // Of so many layers in a row of a chunk the first alone keeps its input.
+  // Consecutive layers of a chunk that keep only the first layer's input.
   int recomputed_group = 1;
-  std::vector<OffloadedPart> offloaded = {};  // parts of pieces that are split
+  std::vector<OffloadedPart> offloaded = {};  // parts of split pieces
 };
 
-// Of one pipeline rank. Layers are those of the whole model, so that a layer's number is its index.
+// Anatomy of one pipeline rank. Layers are indexed as in the whole model.
 struct Anatomy {
   std::vector<std::vector<PieceAnatomy>>
-      layers;                             // pieces in forward order; the last is the layer's output
-  std::vector<PieceAnatomy> embed, head;  // the same of the ends of the model
-  PieceAnatomy receive;  // what a chunk gets keeps until its first layer is done with it
+      layers;  // pieces in forward order; the last one makes the layer's output
+  std::vector<PieceAnatomy> embed, head;  // pieces at the ends of the model, in forward order
+  PieceAnatomy receive;  // keeps a chunk's input until its first layer no longer needs it
   PieceAnatomy send;
-  std::vector<Chunk> chunks;  // of this rank, ascending
+  std::vector<Chunk> chunks;  // chunks of this rank, ascending
   derive::Pipeline pipeline;
   int pp_rank = 0;
   TokenFlow flow;
   RowCounts row_counts = RowCounts::Host;
   Tie tie = Tie::None;
   std::vector<BucketAnatomy> buckets;
-  std::vector<OffloadedAnatomy> offloaded;  // in the order in which they are changed
-  std::vector<StepNodeAnatomy> step_start;  // of a training step, ahead of who needs them
-  std::vector<StepNodeAnatomy> step_end;    // of a training step, in order
+  std::vector<OffloadedAnatomy> offloaded;  // in order of update
+  std::vector<StepNodeAnatomy> step_start;  // training step: before the nodes that need them
+  std::vector<StepNodeAnatomy> step_end;    // training step: in order
   std::vector<StepNodeAnatomy>
-      forward_end;  // of a forward-only step: every micro-batch has left the rank
+      forward_end;  // forward-only step: after every micro-batch has left the rank
   // Parts that are offloaded in some layers.
   std::vector<PieceName> offloaded_pieces;
-  // By piece: those of step_start that bring its weights.
+  // By piece: nodes of step_start that gather its weights.
   std::map<PieceAt, std::vector<Node>> gathered_for;
 };
 
@@ -327,8 +325,8 @@ struct ReductionScope {
   Sums dense = Sums::None;
   Sums expert = Sums::None;
   Sums totals = Sums::None;
-  Sums copied = Sums::None;  // dense gradients that tensor-parallel ranks hold copies of
-  // Of dense and expert gradients, where it is not what a rank has them in.
+  Sums copied = Sums::None;  // dense gradients that several tensor-parallel ranks hold
+  // Dtype of dense and expert gradients in flight; Fp32: not narrowed.
   config::Precision wire = config::Precision::Fp32;
   derive::BufferScheme buffers = {};
 };
@@ -341,79 +339,80 @@ Anatomy describe(const config::ModelConfig& model,
                  TokenFlow tokens = {},
                  derive::Placement placement = derive::Placement::Ring);
 
-// The pieces among which a node of a micro-batch stands: those of its layer, or of its end of the
-// model; none between pipeline stages.
+// Pieces of the list that a node of a micro-batch belongs to: its layer's, or its end of the
+// model's; empty for pipeline exchanges.
 const std::vector<PieceAnatomy>& pieces_beside(const Anatomy& anatomy, const Node& node);
-// Every such list, to be changed.
+// All such lists, for modification.
 std::vector<std::vector<PieceAnatomy>*> all_pieces(Anatomy& anatomy);
 
-// The piece that a node of a micro-batch is of.
+// Piece of a micro-batch's node.
 const PieceAnatomy& piece_of(const Anatomy& anatomy, const Node& node);
-// Whether one piece of a layer needs the forward of another.
+// True if the piece needs the forward of the named one.
 bool follows(const PieceAnatomy& later, const PieceName& name);
-// The node of a piece, or the one that stands for all of its slices.
+// Node of a piece; slice kNone: all of its slices.
 Node node_of(const PieceAnatomy& piece, int layer, Direction direction, int micro_batch);
 int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece);
-// The nodes of a piece, ascending by slice; `place` has their layer or chunk, direction and
+// Nodes of a piece, ascending by slice; `place` gives their layer or chunk, direction and
 // micro-batch.
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place);
-// What a node has of the load of its micro-batch and layer.
+// Share of a node in the load of its micro-batch and layer.
 Load share_of(const Anatomy& anatomy, const Node& node, const Load& all);
 
-// The bucket that a reduction or a gather is of.
+// Bucket of a reduction or a gather.
 const BucketAnatomy& bucket_of(const Anatomy& anatomy, const Node& node);
-// What a download, an update or an upload is of.
+// Offloaded parameters of a download, an update or an upload.
 const OffloadedAnatomy& offloaded_of(const Anatomy& anatomy, const Node& node);
 
-// The chunk of this rank that holds a layer, and the one that is a stage.
+// Chunk of this rank that holds a layer, or that is a stage.
 const Chunk& chunk_of_layer(const Anatomy& anatomy, int layer);
 const Chunk& chunk_of_stage(const Anatomy& anatomy, int stage);
-// The chunk a node of a micro-batch belongs to.
+// Chunk of a micro-batch's node.
 const Chunk& chunk_of(const Anatomy& anatomy, const Node& node);
 
-// A forward-only step is an evaluation: no gradients, no change of weights.
+// ForwardOnly: an evaluation, without gradients and updates.
 enum class StepKind { Training, ForwardOnly };
 
-// The nodes that must be over before `node` starts, derived from the anatomy alone. Some of them
-// follow from others; `micro_batches` is the number in a step.
+// Nodes that must end before `node` starts, from the anatomy alone. Some may follow from others;
+// `micro_batches`: per step.
 std::vector<Node> required(const Anatomy& anatomy,
                            const Node& node,
                            int micro_batches,
                            StepKind kind);
 
-// Whether a weight gradient is the first of its weights in a step, which assigns; all later ones
-// add. It is that of the first micro-batch, and there of the first slice, in every order: those of
-// a weight are required to run one after the other.
+// True if a weight gradient is the first of its weights in a step; it assigns, later ones add. It
+// is that of the first micro-batch and slice in every order, because the weight gradients of a
+// weight must run in sequence.
 bool begins_gradient(const Node& node);
 
-// Whether a weight gradient may run later than its input gradient: those of the router, norms,
-// embedding and head stay, and that of the experts' second product where rows would be held for it.
+// True if a weight gradient may run later than its input gradient. False for router, norms,
+// embedding and head, and for the experts' second product if rows would be held for it.
 bool may_wait(const TokenFlow& flow, const Node& node);
-// Whether it is what makes room for a backward where a rank holds most: the second product of the
-// last dense feed-forward of a chunk. Its turn is behind that backward;
-// it runs ahead, and what it lets go of is as much as the backward needs beside what it frees.
+// True for the weight gradient that frees memory for the rank's peak backward: the second product
+// of the last dense feed-forward of a chunk. It runs ahead of its turn, before that backward, and
+// frees what the backward needs beyond the memory it frees itself.
 bool makes_room(const Anatomy& anatomy, const Node& node);
-// Whether it is that product, and the part with whose input gradient the rows can leave.
+// would_hold_rows: true for the experts' second product if its delay would hold rows. lets_rows_go:
+// true for the part whose input gradient sends the rows away.
 bool would_hold_rows(const TokenFlow& flow, const PieceName& name);
 bool lets_rows_go(const PieceName& name);
 
-// The forward nodes that read what a node makes that is recomputed or offloaded, itself first: when
-// all of them have been issued, it is dropped. What the last piece of a layer makes is read by the
-// next one of its chunk.
+// Forward nodes that read the output of a recomputed or offloaded node, which is the first entry.
+// The output is dropped after all of them have been issued. The last piece of a layer is read by
+// the next layer of its chunk.
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node);
 
-// The layer whose forward of the same part lets go of what an offloaded part of `layer` made, and
-// therefore waits for its copy: of those behind it in its chunk the next that is offloaded, else
-// the last. None: nobody waits, and it is let go when the copy is issued.
+// Layer whose forward of the same part releases an offloaded output of `layer`, and therefore waits
+// for its copy: the next offloaded layer of the chunk, else the chunk's last layer with that part.
+// nullopt: no later layer; the output is released when its copy is issued.
 std::optional<int> releasing_layer(const Anatomy& anatomy, int layer, const PieceName& name);
-// Whose offloaded output (its forward node) the forward of a node lets go; the other way round.
+// Inverse: forward node whose offloaded output this forward releases; nullopt: none.
 std::optional<Node> released_by(const Anatomy& anatomy, const Node& forward);
 
-// Every node of one training step, or of one forward-only step (which ends with `totals`), in no
+// All nodes of a training step, or of a forward-only step (which ends with `totals`), in no
 // particular order.
 std::vector<Node> all_nodes(const Anatomy& anatomy, int micro_batches, StepKind kind);
 
-// The lane of a node.
+// Lane of a node.
 Lane lane_of(const Anatomy& anatomy, const Node& node);
 
 }  // namespace weft::schedule

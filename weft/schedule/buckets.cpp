@@ -15,7 +15,7 @@ using derive::ParameterSpec;
 
 constexpr std::string_view kTable = "embedding.weight";
 
-// Of "layers.3.attention.qkv.weight" the third word is the piece's.
+// Third word of a parameter's name, "layers.3.attention.qkv.weight": its piece.
 Piece piece_of_layer(const std::string& name) {
   const std::vector<std::string> words = base::split(name, '.');
   CHECK(words.size() > 2, "no piece has the parameter {}", name);
@@ -25,7 +25,7 @@ Piece piece_of_layer(const std::string& name) {
   UNREACHABLE("no piece has the parameter {}", name);
 }
 
-// Who writes a parameter's gradient, and reads its weights.
+// Pieces that write a parameter's gradient, and read its weights.
 std::vector<PieceAt> users_of(const ParameterSpec& spec,
                               const derive::Holding& holding,
                               const config::ModelConfig& model) {

@@ -1,5 +1,5 @@
-// The buckets that a rank's gradients are summed in and its weights gathered in: which pieces write
-// and read each. Seen by the anatomy alone.
+// Buckets for reducing a rank's gradients and gathering its weights, with the pieces that write and
+// read each. Used by the anatomy only.
 #pragma once
 
 #include <vector>

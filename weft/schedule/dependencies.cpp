@@ -1,4 +1,4 @@
-// What must be over before a node starts: all of it follows from the anatomy.
+// Dependencies of a node, derived from the anatomy.
 #include <algorithm>
 
 #include "weft/base/casts.h"
@@ -11,14 +11,14 @@ namespace {
 
 using base::at;
 
-// Whether two pieces are cut alike: into slices of tokens, or into the steps of one exchange.
+// True if two pieces are cut alike: into slices of tokens, or into steps of one exchange.
 bool are_cut_alike(const PieceAnatomy& a, const PieceAnatomy& b) {
   if (!a.steps || !b.steps) return !a.steps && !b.steps;
   return a.steps->exchange == b.steps->exchange;
 }
 
-// The nodes of another piece of the layer that a node has to do with: those of its own slice or
-// step, or all.
+// Adds the nodes of another piece of the layer that belong to a node: those of its slice or step,
+// or all.
 void add_beside(const Anatomy& anatomy,
                 const Node& node,
                 const PieceAnatomy& other,
@@ -49,14 +49,14 @@ Node exchange_of(const PieceAnatomy& piece,
 Node output_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch);
 Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch);
 
-// The forward node that gives a chunk its input.
+// Forward node that makes a chunk's input.
 Node input_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   if (chunk.has_embed) return node_of(anatomy.embed.back(), kNone, Direction::F, micro_batch);
   if (chunk.takes_over) return output_of(anatomy, anatomy.chunks[at(chunk.index - 1)], micro_batch);
   return exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
 }
 
-// The backward node that gives it the gradient of its output.
+// Backward node that makes the gradient of a chunk's output.
 Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   if (chunk.has_head) return node_of(anatomy.head.front(), kNone, Direction::D, micro_batch);
   if (chunk.hands_over) {
@@ -65,7 +65,7 @@ Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   return exchange_of(anatomy.receive, chunk, Direction::D, micro_batch);
 }
 
-// The forward node whose output is a layer's, and the backward one whose is its input's gradient.
+// Forward node that makes a layer's output, and backward node that makes its input's gradient.
 Node layer_output(const Anatomy& anatomy, int layer, int micro_batch) {
   return node_of(anatomy.layers[at(layer)].back(), layer, Direction::F, micro_batch);
 }
@@ -74,7 +74,7 @@ Node layer_input_gradient(const Anatomy& anatomy, int layer, int micro_batch) {
   return node_of(anatomy.layers[at(layer)].front(), layer, Direction::D, micro_batch);
 }
 
-// The same of a chunk.
+// Output of a chunk.
 Node output_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   if (chunk.layers == 0) return input_of(anatomy, chunk, micro_batch);
   return layer_output(anatomy, chunk.end_layer() - 1, micro_batch);
@@ -85,14 +85,15 @@ Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_bat
   return layer_input_gradient(anatomy, chunk.first_layer, micro_batch);
 }
 
-// Whether a layer's routing counts on from the micro-batch before: where balance follows it.
+// True if a layer's routing continues the counts of the previous micro-batch: if balance follows
+// it.
 bool counts_on(const Anatomy& anatomy, const Node& node) {
   return std::ranges::any_of(anatomy.layers[at(node.layer)], [&](const PieceAnatomy& piece) {
     return piece.piece == Piece::Balance && follows(piece, {node.piece, node.part});
   });
 }
 
-// What reads the steps of a ring.
+// True if the piece reads the steps of this ring.
 bool reads_ring(const PieceAnatomy& reader, const PieceAnatomy& exchange) {
   return exchange.part == Part::Ring && reader.steps && are_cut_alike(reader, exchange) &&
          follows(reader, {exchange.piece, exchange.part});
@@ -106,8 +107,8 @@ void add_step(const PieceAnatomy& piece, const Node& place, int step, std::vecto
   needs.push_back(node);
 }
 
-// The order of steps, and how far a ring may be ahead: what it brings two steps on is the place of
-// what the step before the next has read.
+// Order of steps, and the lead of a ring: the output of step i + 2 takes the memory of step i,
+// which must have been read.
 void add_steps(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
   if (!piece.runs_in_steps(node.direction)) return;
@@ -148,7 +149,7 @@ std::vector<Node> forward_needs(const Anatomy& anatomy, const Node& node) {
   return {output_of(anatomy, chunk_of(anatomy, node), node.micro_batch)};
 }
 
-// With the gathers that bring its weights, and the copy of what it lets go.
+// Adds the gathers of its weights, and the copy that it releases.
 std::vector<Node> training_forward_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_needs(anatomy, node);
   if (std::optional<Node> released = released_by(anatomy, node)) {
@@ -162,16 +163,16 @@ std::vector<Node> training_forward_needs(const Anatomy& anatomy, const Node& nod
   return needs;
 }
 
-// What a node reads of a piece before it: of another piece, what that shows.
+// Part that a node reads of an earlier piece: of another piece, the shown part.
 PieceName read_of(const Node& node, const PieceName& before) {
   const bool is_split = before.part != Part::None;
   const std::optional<Part> shown = row_of(before.piece).shown;
   return before.piece != node.piece && is_split && shown ? PieceName{before.piece, *shown} : before;
 }
 
-// Whether a node reads what a piece before it made and makes again, or has back from the host.
-// Parts of one piece share a state, of which gradients read too, but for those that travel between
-// context-parallel ranks; of another piece they read what that shows.
+// True if a node reads an earlier piece's output after recomputation or return from the host. Parts
+// of a piece share a state that their gradients read, except parts that travel between
+// context-parallel ranks. Of another piece, a node reads the shown part.
 bool reads_again(const Node& node, const PieceAnatomy& before) {
   if (node.direction == Direction::R) return true;
   if (before.piece != node.piece) return row_of(before.piece).shown.has_value();
@@ -179,7 +180,7 @@ bool reads_again(const Node& node, const PieceAnatomy& before) {
   return node.direction != Direction::D || row_of(before.part).remade == Remade::ForAll;
 }
 
-// The nodes that have what a piece made there again, those that a node of the layer has to do with.
+// Adds the nodes that restore a piece's output for a node of the layer.
 void add_returns(const Anatomy& anatomy,
                  const Node& node,
                  const PieceAnatomy& piece,
@@ -189,7 +190,7 @@ void add_returns(const Anatomy& anatomy,
   if (piece.is_away()) add_beside(anatomy, place, piece, needs);
 }
 
-// Those of what a node of the layer reads of others.
+// Adds the restoring nodes of all pieces that a node of the layer reads.
 void add_returns_of_others(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   for (const PieceName& before : piece_of(anatomy, node).after) {
     const PieceName read = read_of(node, before);
@@ -198,19 +199,20 @@ void add_returns_of_others(const Anatomy& anatomy, const Node& node, std::vector
   }
 }
 
-// The last piece of the layer before one in its chunk, which makes its input.
+// Last piece of the previous layer in the chunk, which makes this layer's input; nullptr: the first
+// layer.
 const PieceAnatomy* maker_of_input(const Anatomy& anatomy, int layer) {
   const bool is_first = layer == chunk_of_layer(anatomy, layer).first_layer;
   return is_first ? nullptr : &anatomy.layers[at(layer - 1)].back();
 }
 
-// Whether a piece reads the input of its layer: the first, and the sum behind attention.
+// True if a piece reads the input of its layer: the first piece, and the sum after attention.
 bool reads_input(const PieceAnatomy& piece) {
   return piece.after.empty() || piece.is({Piece::Attention, Part::Add});
 }
 
-// What has the input of a layer there again, where a node reads it: the gradient of the first piece
-// and all that runs again.
+// Adds the nodes that restore a layer's input for its readers: the first piece's gradient, and
+// recomputed pieces that read it.
 void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<Node>& needs) {
   if (row_of(node.piece).scope != Scope::Layer) return;
   const PieceAnatomy& piece = piece_of(anatomy, node);
@@ -221,8 +223,8 @@ void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<No
   needs.push_back(node_of(*maker, node.layer - 1, direction, node.micro_batch));
 }
 
-// Of what follows a node in its layer, or in its end of the model: its gradient, or where it has
-// none its forward, which has brought something.
+// Gradients of the pieces that follow a node in its layer, or in its end of the model; the forward
+// of followers without gradient.
 std::vector<Node> follower_gradients(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
   for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
@@ -247,7 +249,7 @@ std::vector<Node> layer_gradient_needs(const Anatomy& anatomy, const Node& node)
   return needs;
 }
 
-// The last part of the embedding takes the gradient of its chunk's input.
+// The embedding's last part reads the gradient of its chunk's input.
 std::vector<Node> end_gradient_needs(const Anatomy& anatomy, const Node& node) {
   const bool takes = node.piece == Piece::Embed && anatomy.embed.back().part == node.part;
   if (!takes) return follower_gradients(anatomy, node);
@@ -272,7 +274,7 @@ std::vector<Node> input_gradient_needs(const Anatomy& anatomy, const Node& node)
   return needs;
 }
 
-// From what was kept, or from what was made again before.
+// Needs of a recomputation: kept or restored inputs, after all forward readers.
 std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_readers(anatomy, node);
   add_returns_of_others(anatomy, node, needs);
@@ -280,7 +282,7 @@ std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) 
   return needs;
 }
 
-// A copy reads what the forward made, while others read it too.
+// A copy out needs the forward that made its data; other readers may run concurrently.
 std::vector<Node> going_out_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
   Node forward = node;
@@ -289,12 +291,12 @@ std::vector<Node> going_out_needs(const Anatomy& anatomy, const Node& node) {
   return needs;
 }
 
-// Behind the way out, and when the device has let go of it: behind all who read it in the forward,
-// and who lets it go.
+// A return needs its copy out, and the release of device memory: all forward readers, and the
+// releasing node.
 std::vector<Node> coming_in_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs = forward_readers(anatomy, node);
   Node place = node;
-  // What is gathered of it has its place until the products have read that.
+  // Gathered tokens overwrite the place until the products have read them.
   place.direction = Direction::F;
   for (const PieceAnatomy& later : anatomy.layers[at(node.layer)]) {
     if (follows(later, {node.piece, Part::Gather})) add_beside(anatomy, place, later, needs);
@@ -311,9 +313,8 @@ std::vector<Node> coming_in_needs(const Anatomy& anatomy, const Node& node) {
   return needs;
 }
 
-// A weight's gradients come in ascending order of micro-batch, and of slice within one. The
-// embedding's come from the gradient of its chunk's input; where a pass splits W out, it may run
-// any time after its D.
+// Gradients of a weight run in ascending order of micro-batch and slice. The embedding's come from
+// the gradient of its chunk's input. A W split out by a pass may run any time after its D.
 std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node) {
   std::vector<Node> needs;
   if (piece_of(anatomy, node).has_input_gradient()) {
@@ -373,7 +374,7 @@ bool follows(const PieceAnatomy& later, const PieceName& name) {
   return std::ranges::find(later.after, name) != later.after.end();
 }
 
-// Whether a piece reads in its forward what a node before it made.
+// True if a piece's forward reads the output of an earlier node.
 bool reads_forward(const PieceAnatomy& later, const Node& node) {
   if (later.piece == node.piece) return follows(later, {node.piece, node.part});
   const std::optional<Part> shown = row_of(node.piece).shown;
@@ -392,7 +393,7 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   add_beside(anatomy, forward, own, readers);
   for (const PieceAnatomy& later : pieces) {
     if (later.is({node.piece, node.part})) continue;
-    // The layer's last piece adds what it made to the residual.
+    // The layer's last piece adds the output to the residual.
     const bool adds = own.output != Bytes{} && &later == &pieces.back();
     if (adds || reads_forward(later, node)) add_beside(anatomy, forward, later, readers);
   }

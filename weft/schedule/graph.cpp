@@ -105,8 +105,8 @@ bool Order::before_next(int first, Lane lane, const std::vector<int>& waits) con
   return start_of(lane, waits)[at(lane_[at(first)])] >= position_[at(first)];
 }
 
-// Entries of a lane run one after the other: first those before `entry`, then those that may run
-// beside it, then those after it. So the first that is not before it tells.
+// A lane's entries fall into three consecutive groups: before `entry`, unordered with it, after it.
+// The first one that is not before it decides.
 bool Order::runs_beside(int entry, Lane lane) const {
   const std::size_t next = at(starts_[at(entry)][at(lane)] + 1);
   if (next >= entries_[at(lane)].size()) return false;

@@ -1,5 +1,5 @@
-// A graph: what one rank issues in one step, in order. Order is lane order plus the waits a node
-// names.
+// Graph: the nodes that a rank issues in one step, in order. Execution order follows from lane
+// order and the waits that nodes name.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace weft::schedule {
 
-// What may overlap. A lane runs its nodes as issued. The host lane is the issuing thread itself:
-// whatever is issued after a host node starts after it.
+// Lane: nodes of a lane run in issue order; lanes run concurrently. The host lane is the issuing
+// thread: nodes issued after a host node start after it.
 enum class Lane {
   Compute,
   Ep,
@@ -23,16 +23,16 @@ enum class Lane {
   PpSendPrevious,
   PpReceiveNext,
   PpReceivePrevious,
-  Copy,    // to the host's memory
-  CopyIn,  // and from it
+  Copy,    // to host memory
+  CopyIn,  // from host memory
   Host,
 };
 inline constexpr int kLanes = static_cast<int>(Lane::Host) + 1;
 
 std::string_view word(Lane lane);
-// The lanes between a device and its host.
+// True for the two lanes between device and host.
 bool is_copy(Lane lane);
-// Lanes whose nodes are one operation with the same node of the other members of a group.
+// True for lanes whose nodes are collectives with the same node of other members.
 bool is_collective(Lane lane);
 
 struct Entry {
@@ -45,21 +45,19 @@ struct Graph {
   std::vector<Entry> entries;  // in issue order
 };
 
-// Happens-before of one graph, by vector clocks: for every entry and lane, how far that lane must
-// be when the entry starts.
+// Happens-before relation of a graph, by vector clocks: the position that every lane must have
+// reached when an entry starts.
 class Order {
  public:
   explicit Order(const Graph& graph);
   Order() = default;
 
   void append(const Entry& entry);
-  // True if entry `first` is over before entry `second` starts. first != second.
+  // True if entry `first` ends before entry `second` starts. first != second.
   bool before(int first, int second) const;
-  // True if entry `first` would be over before an entry on `lane` with these waits, issued next,
-  // starts.
+  // True if entry `first` ends before a next entry on `lane` with these waits would start.
   bool before_next(int first, Lane lane, const std::vector<int>& waits) const;
-  // True if some entry of `lane` may run at the same time as `entry`, which is on another lane:
-  // one that is neither before nor after it.
+  // True if some entry of `lane` is unordered with `entry`, which is on another lane.
   bool runs_beside(int entry, Lane lane) const;
 
  private:
@@ -67,11 +65,11 @@ class Order {
 
   Clock start_of(Lane lane, const std::vector<int>& waits) const;
 
-  std::vector<Clock> ends_;    // what is over when the entry is over, itself included
-  std::vector<Clock> starts_;  // what is over when the entry starts
-  std::vector<int> position_;  // of each entry in its lane
+  std::vector<Clock> ends_;    // positions reached at the entry's end, including itself
+  std::vector<Clock> starts_;  // positions reached at the entry's start
+  std::vector<int> position_;  // by entry: position in its lane
   std::vector<Lane> lane_;
-  std::array<std::vector<int>, kLanes> entries_;  // of each lane, by position
+  std::array<std::vector<int>, kLanes> entries_;  // by lane and position
 };
 
 }  // namespace weft::schedule

@@ -1,15 +1,15 @@
-// Which nodes of different ranks are one operation.
+// Nodes of different ranks that belong to one operation.
 #pragma once
 
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
 
-// The name under which ranks meet. A collective has the same name on all of its members; what
-// `c1F3.receive` receives is `c0F3.send`, and `c0D3.receive` is `c1D3.send`.
+// Common name of an operation on all its ranks. A collective has the same name on all members; the
+// name of `c1F3.receive` is `c0F3.send`, that of `c0D3.receive` is `c1D3.send`.
 Node meeting_of(const Node& node);
 
-// Whether an entry takes part in an operation with other ranks.
+// True if an entry is part of an operation with other ranks.
 bool is_meeting(const Entry& entry);
 
 }  // namespace weft::schedule

@@ -10,7 +10,7 @@
 namespace weft::schedule {
 namespace {
 
-// What is left of the text, and the whole of it for messages.
+// Unread rest of the text, and the whole for messages.
 struct Cursor {
   std::string_view all;
   std::string_view rest;
@@ -30,7 +30,7 @@ struct Cursor {
 
   bool at_digit() const { return !rest.empty() && rest.front() >= '0' && rest.front() <= '9'; }
 
-  // Numbers are written without leading zeros, so that each node has one text.
+  // Numbers have no leading zeros, so that each node has one text.
   int number() {
     int value = 0;
     const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), value);

@@ -1,13 +1,13 @@
-// A node: one piece of one layer of one micro-batch in one direction, and its one text.
+// Node: one piece of one layer of one micro-batch in one direction, with a unique text.
 //
 //   node  = [place "."] piece ["." part] ["#" slice]
 //   place = [layer | "c" chunk] [direction [micro-batch]]
 //
 // `3F7.dispatch` is the token dispatch of layer 3, micro-batch 7, forward; `F7.embed` has no layer;
 // `c1F3.send` sends the output of pipeline chunk 1; `reduce.dense#2` reduces bucket 2; `optimizer`
-// has no place at all. Directions: F forward, D input gradient, W weight gradient, R recomputation,
-// O what the forward made goes out to the host's memory, I it comes in again. The text is the
-// node's span in the trace, its cost row and its place in an error message.
+// has no place. Directions: F forward, D input gradient, W weight gradient, R recomputation, O
+// offload to host memory, I return from it. The text names the node's span in a trace, its cost
+// row, and the node in errors.
 #pragma once
 
 #include <compare>
@@ -93,10 +93,10 @@ std::string_view word(Part part);
 inline constexpr int kNone = -1;
 
 struct Node {
-  int layer = kNone;  // global index; excludes chunk
+  int layer = kNone;  // index in the whole model; excludes chunk
   int chunk = kNone;
   Direction direction = Direction::None;
-  int micro_batch = kNone;  // only with a direction
+  int micro_batch = kNone;  // requires a direction
   Piece piece = Piece::Optimizer;
   Part part = Part::None;
   int slice = kNone;
@@ -104,7 +104,7 @@ struct Node {
   auto operator<=>(const Node&) const = default;
 };
 
-// For tables of nodes: planning looks up several nodes for each it writes.
+// For hash tables: planning looks up several nodes for each one it writes.
 struct NodeHash {
   std::size_t operator()(const Node& node) const {
     const auto mix = [](std::uint64_t seed, std::int64_t value) {
@@ -120,7 +120,7 @@ struct NodeHash {
 };
 
 std::string print(const Node& node);
-// ConfigError naming the text and the place where it stops being a node.
+// Throws ConfigError with the text and the position of the error.
 Node parse_node(std::string_view text);
 
 }  // namespace weft::schedule

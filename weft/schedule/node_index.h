@@ -1,4 +1,4 @@
-// Numbers of nodes, in one flat table: plans of large models ask for them millions of times.
+// Map from nodes to numbers in a flat hash table: plans of large models look up millions of nodes.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@ namespace weft::schedule {
 
 class NodeIndex {
  public:
-  // Whether the node is new; one that has a number keeps it. Numbers are not negative.
+  // True if the node is new; an existing node keeps its number. Numbers are not negative.
   bool add(const Node& node, int number);
-  void change(const Node& node, int number);  // of one that has a number
+  void change(const Node& node, int number);  // the node must have a number
   std::optional<int> find(const Node& node) const;
   bool contains(const Node& node) const { return find(node).has_value(); }
 
  private:
   struct Slot {
     Node node{};
-    int number = kNone;  // an empty slot has none
+    int number = kNone;  // kNone: empty slot
   };
-  // Where the node is, or would be; there is an empty slot.
+  // Slot of the node, or the slot for inserting it; the table is never full.
   std::size_t place_of(const Node& node) const;
   void grow();
 
-  std::vector<Slot> slots_ = std::vector<Slot>(64);  // a power of two, at most half of them full
+  std::vector<Slot> slots_ = std::vector<Slot>(64);  // size: a power of two; at most half full
   std::size_t nodes_ = 0;
 };
 

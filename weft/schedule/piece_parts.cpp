@@ -8,7 +8,7 @@
 namespace weft::schedule {
 namespace {
 
-// Products that tensor-parallel ranks share, between the exchanges of their tokens.
+// Products shared by tensor-parallel ranks, between the exchanges of their tokens.
 std::vector<Part> exchanged(const config::ModelConfig& model, std::vector<Part> products) {
   if (model.tensor_model_parallel_size == 1) return products;
   products.insert(products.begin(), Part::Gather);
@@ -16,7 +16,7 @@ std::vector<Part> exchanged(const config::ModelConfig& model, std::vector<Part> 
   return products;
 }
 
-// The same behind a norm and in front of the residual.
+// Products with a norm before and the residual after them.
 std::vector<Part> sub_layer(const config::ModelConfig& model, std::vector<Part> products) {
   std::vector<Part> parts = exchanged(model, std::move(products));
   parts.insert(parts.begin(), Part::Norm);

@@ -1,6 +1,6 @@
-// WHAT IS A PIECE? What passes, bytes and costs need to know about a piece whatever the model is:
-// one row a piece, and one row a part. What depends on the model (lanes, dependencies, bytes) is in
-// the anatomy. A piece or a part without a row does not compile.
+// WHAT IS A PIECE? Properties of a piece for passes, bytes and costs that do not depend on the
+// model: one row per piece, and one row per part. The anatomy has the properties that depend on the
+// model (lanes, dependencies, bytes). A piece or a part without a row does not compile.
 #pragma once
 
 #include <array>
@@ -11,45 +11,43 @@
 
 namespace weft::schedule {
 
-// What a piece belongs to.
+// Unit that a piece belongs to.
 enum class Scope {
-  Layer,     // a layer of a micro-batch
-  ChunkEnd,  // a micro-batch, at one end of the model: embedding and head
-  Exchange,  // a chunk and a micro-batch: between pipeline stages
-  Step,      // the step: ahead of its micro-batches, or after them
+  Layer,     // layer of a micro-batch
+  ChunkEnd,  // micro-batch, at one end of the model: embedding and head
+  Exchange,  // chunk and micro-batch: between pipeline stages
+  Step,      // step: before or after its micro-batches
 };
 
-// Who takes part in a piece, where it is on a lane between ranks.
+// Ranks that take part in a piece on a lane between ranks.
 enum class Members {
-  Rank,       // nobody else
-  Neighbour,  // a sender and a receiver of a pipeline
-  Experts,    // the ranks that hold the experts of a layer
-  Replicas,   // the ranks with the same dense layers and other tokens
-  Sharers,    // of them, those with other tokens of the same micro-batch
-  Gradients,  // the ranks that hold copies of the part's gradients
-  Tables,     // the ends of a pipeline, which share a table
-  Context,    // the context-parallel group: ranks that share each sequence
-  Tensor,     // the tensor-parallel group: ranks that share each product of a layer
+  Rank,       // this rank only
+  Neighbour,  // sender and receiver of a pipeline
+  Experts,    // ranks that hold the experts of a layer
+  Replicas,   // ranks with equal dense layers and other tokens
+  Sharers,    // among Replicas, ranks with other tokens of the same micro-batch
+  Gradients,  // ranks that hold copies of the part's gradients
+  Tables,     // ends of a pipeline that share a table
+  Context,    // context-parallel group: ranks that share each sequence
+  Tensor,     // tensor-parallel group: ranks that share each product of a layer
   World,
 };
 
-// Where in a layer a piece is, seen from the communication: before it, in it, between, after.
+// Place of a piece in a layer relative to communication: before it, during it, between, after.
 enum class Place { None, Before, Dispatch, Between, Combine, After };
 
-// What a slice of tokens does, one after the other: it travels to its experts, is with them,
-// travels back, and is put in its place.
+// Stages of a slice's way: to its experts, with them, back, and into place.
 enum class Leg { None, There, Experts, Back, Home };
 
-// What a weight gradient covers where it is split from its input gradient
-// (comm_overlap.delay_wgrad_compute).
+// Communication that a split weight gradient covers (comm_overlap.delay_wgrad_compute).
 enum class Cover {
-  Unsplit,      // it stays with its input gradient
-  Nothing,      // it may run later, and is not moved
-  WayBack,      // the rows of the last slice on their way back
-  LayerBefore,  // an exchange of the layer before, or the send: what the input gradient sets off
+  Unsplit,      // stays with its input gradient
+  Nothing,      // may run later, and is not moved
+  WayBack,      // return of the last slice's rows
+  LayerBefore,  // the previous layer's exchange, or the send: started by the input gradient
 };
 
-// Whose buffers a piece's weight gradients are in.
+// Buffers of a piece's weight gradients.
 enum class Weights { None, Dense, Expert };
 
 struct PieceRow {
@@ -59,27 +57,27 @@ struct PieceRow {
   Members members = Members::Rank;
   Place place = Place::None;
   Leg forward_leg = Leg::None, backward_leg = Leg::None;
-  bool is_sliced = false;  // has a node for each slice of tokens
+  bool is_sliced = false;  // one node per slice of tokens
   bool has_input_gradient = true;
   Weights weights = Weights::None;
   Cover cover = Cover::Unsplit;
-  bool is_always_split = false;  // its parts are nodes, asked for or not
-  // The part whose output is also read by the pieces after it: what it made is dropped behind them,
-  // and made again before their gradients, where it is recomputed.
+  bool is_always_split = false;  // its parts are always nodes
+  // Part whose output later pieces also read: if recomputed, it is dropped after them, and made
+  // again before their gradients.
   std::optional<Part> shown = std::nullopt;
 };
 
-// Which gradients of the parts after it read what a part remakes where it is recomputed.
+// Later gradients that read the recomputed output of a part.
 enum class Remade { ForAll, ForWeights };
 
 struct PartRow {
   Part part = Part::None;
   std::string_view word = {};
-  bool has_weights = true;          // of a piece that has
-  Members members = Members::Rank;  // others than the piece's: then it has the lane of these
-  bool has_input_gradient = true;   // of a piece that has
+  bool has_weights = true;          // if the piece has weights
+  Members members = Members::Rank;  // other than Rank: members of the part, and its lane
+  bool has_input_gradient = true;   // if the piece has one
   Remade remade = Remade::ForAll;
-  // What it made is dropped after the forward and made again, asked for or not.
+  // Its output is always dropped after the forward and made again.
   bool is_always_recomputed = false;
 };
 
@@ -230,7 +228,7 @@ inline constexpr std::array<PartRow, kParts> kPartTable{{
     {.part = Part::Copied, .word = "copied", .members = Members::Tensor},
 }};
 
-// A table too short ends in rows of their default; one out of order names another piece.
+// A short table ends in default rows; a misplaced row names another piece.
 consteval bool every_piece_has_its_row() {
   for (int i = 0; i < kPieces; ++i) {
     const PieceRow& row = kPieceTable[static_cast<std::size_t>(i)];
@@ -251,13 +249,13 @@ constexpr const PieceRow& row_of(Piece piece) {
 }
 constexpr const PartRow& row_of(Part part) { return kPartTable[static_cast<std::size_t>(part)]; }
 
-// Who takes part in a node: its part's members, where those are others than the piece's.
+// Members of a node: those of its part, unless Rank, else those of its piece.
 constexpr Members members_of(const Node& node) {
   const Members of_part = row_of(node.part).members;
   return of_part == Members::Rank ? row_of(node.piece).members : of_part;
 }
 
-// Between pipeline stages.
+// True for nodes between pipeline stages.
 inline bool is_exchange(const Node& node) { return row_of(node.piece).scope == Scope::Exchange; }
 
 }  // namespace weft::schedule

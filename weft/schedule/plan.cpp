@@ -32,7 +32,7 @@ namespace {
 
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
 
-// Fp32: gradients travel as they lie.
+// Dtype of narrowed gradients in flight; Fp32: not narrowed.
 config::Precision narrowed_wire(const config::Config& config) {
   const config::Precision wire = derive::gradient_wire(config);
   return wire == derive::main_gradients(config) ? config::Precision::Fp32 : wire;
@@ -52,7 +52,7 @@ TurnOrder order_of(const config::Config& config) {
   UNREACHABLE("pipeline schedule {}", static_cast<int>(derive::pipeline_schedule(config)));
 }
 
-// Where no tokens travel there is nothing to cut them for.
+// Without dispatch between ranks, tokens are not sliced.
 int token_slices(const config::Config& config) {
   const bool travel = config.model.tokens_travel();
   return travel ? static_cast<int>(config.comm_overlap.moe_token_slices) : 1;
@@ -76,7 +76,7 @@ WeightGradients weight_gradients_of(const config::Config& config) {
   UNREACHABLE("order {}", static_cast<int>(order_of(config)));
 }
 
-// Those that rows cross to before they are passed on; 1: one hop, or machines do not matter.
+// Machines that rows cross to before they are forwarded; 1: one hop, or machines do not matter.
 int machines_of(const config::Config& config) {
   return static_cast<int>(derive::machines_of_hops(config).value_or(1));
 }
@@ -145,14 +145,14 @@ void add_detail(RankPlan& plan, const Detail& detail) {
   }
 }
 
-// The pipeline ranks of a send or a receive: first the sender's.
+// Pipeline ranks of a send or a receive, the sender first.
 std::vector<int> ends_of(const derive::Pipeline& pipeline, const Node& node) {
   const int stage = meeting_of(node).chunk;
   const int next = stage + (node.direction == Direction::F ? 1 : -1);
   return {pipeline.rank_of(stage), pipeline.rank_of(next)};
 }
 
-// What travels between data-parallel ranks, in its place; after all else.
+// Places the exchanges between data-parallel ranks; the last pass.
 void overlap_exchanges(const config::Config& config, RankPlan& plan) {
   const config::DdpConfig& ddp = config.ddp;
   const bool gathers = ddp.use_distributed_optimizer && ddp.overlap_param_gather;

@@ -1,4 +1,4 @@
-// Plans of some pipeline ranks alone, for who looks at one rank and runs nothing.
+// Plans of some pipeline ranks, for inspection without a run.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace weft::schedule {
 
-// In the order of `pp_ranks`; each as plan_step makes it. Plans are verified all together.
+// In the order of `pp_ranks`, equal to those of plan_step; not verified, because verify_plan needs
+// all ranks.
 std::vector<RankPlan> plan_ranks(const config::Config& config,
                                  const grid::Grid& grid,
                                  const std::vector<int>& pp_ranks,

@@ -7,7 +7,7 @@
 namespace weft::schedule {
 namespace {
 
-// The tables of embedding and head that this rank has.
+// Tables of embedding and head on this rank.
 std::vector<PieceAt> tables_of(const Anatomy& anatomy) {
   std::vector<PieceAt> tables;
   if (anatomy.chunks.front().has_embed) tables.push_back({.piece = Piece::Embed});
@@ -15,7 +15,7 @@ std::vector<PieceAt> tables_of(const Anatomy& anatomy) {
   return tables;
 }
 
-// The ends of a piece's weight gradients, of all of its parts.
+// Adds the ends of a piece's weight gradients, over all its parts.
 void add_last_gradients(const Anatomy& anatomy,
                         const PieceAt& at,
                         int last,
@@ -49,8 +49,8 @@ constexpr Node kOptimizer{.piece = Piece::Optimizer};
 
 }  // namespace
 
-// Gradients are summed over the ranks that have them, the norm over all; then the host judges it.
-// Where ranks share buckets, each applies its own part, and all gather what came of it.
+// Gradients are summed over the ranks that have them, the norm over all ranks; then the host checks
+// it. If ranks share buckets, each updates its own part, and all gather the result.
 std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const ReductionScope& sums) {
   std::vector<StepNodeAnatomy> end;
   if (anatomy.tie != Tie::None) {
@@ -87,7 +87,7 @@ std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const Reductio
     }
     end.push_back(std::move(ready));
   }
-  // Behind all sums, so that none waits for another.
+  // After all sums, so that none waits for another.
   std::ranges::move(widened, std::back_inserter(end));
   if (has_copies) {
     norm.after.push_back(copied.node);

@@ -1,4 +1,4 @@
-// The end of a step: which nodes it has, and what they need. Seen by the anatomy alone.
+// End of a step: its nodes and their dependencies. Used by the anatomy only.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace weft::schedule {
 
-// Of a training step, in order, of an anatomy that has all the rest; of a forward-only step.
+// End of a training step, in order, for an otherwise complete anatomy; end of a forward-only step.
 std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const ReductionScope& sums);
 std::vector<StepNodeAnatomy> forward_end(const ReductionScope& sums);
 

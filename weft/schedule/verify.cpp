@@ -27,7 +27,7 @@ std::vector<std::string> check_waits(const Graph& graph) {
   return complaints;
 }
 
-// Index of every node, with complaints about missing, doubled and foreign ones.
+// Index of every node, with complaints about missing, repeated and unknown ones.
 NodeIndex index_nodes(const Graph& graph,
                       const std::vector<Node>& wanted,
                       std::vector<std::string>& complaints) {

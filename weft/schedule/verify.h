@@ -1,4 +1,4 @@
-// Verified before it runs: what an order must satisfy, whoever wrote it.
+// Verification of an order before it runs, whatever its origin.
 #pragma once
 
 #include <functional>
@@ -10,34 +10,34 @@
 
 namespace weft::schedule {
 
-// One rank's graph: waits name earlier entries; every node the anatomy asks for is there exactly
-// once and no other, on its lane; every required dependency follows from lanes and waits. Returns
-// what is wrong, naming nodes.
+// Verifies one rank's graph. Waits name earlier entries. Every node of the anatomy appears exactly
+// once, on its lane, and no other node does. Lanes and waits imply every required dependency.
+// Returns errors that name nodes.
 std::vector<std::string> verify(const Graph& graph,
                                 const Anatomy& anatomy,
                                 int micro_batches,
                                 StepKind kind);
 
-// All ranks together: those of a group issue the same operations in the same order, a send's in the
-// order of the receives it meets, and the union of the graphs, each operation merged into one node,
-// has no cycle: it cannot deadlock.
+// Verifies all ranks together. Members of a group issue the same operations in the same order;
+// sends match the order of their receives. The union of the graphs, with each operation merged into
+// one node, has no cycle: it cannot deadlock.
 //
-// members(rank, entry) gives the ranks that take part in an entry's operation, itself among them;
-// of a send or a receive first the sender, then the receiver. "Ranks" may be kinds of ranks that
-// have one graph (the stages of a pipeline): a circle among ranks is a circle among their kinds.
+// members(rank, entry) gives the ranks of an entry's operation, including itself; for a send or a
+// receive the sender, then the receiver. "Ranks" may be classes of ranks with one graph (the stages
+// of a pipeline): a cycle among ranks is a cycle among their classes.
 using MembersOf = std::function<std::vector<int>(int rank, const Entry& entry)>;
 std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 
-// For each entry of a graph: the entries of the same rank, one a lane at most, that send and are
-// over when it is; empty for all that do not receive. What a message tells of others: its sender
-// had taken them before.
+// For each entry that receives: sends of the same rank, at most one per lane, that have ended when
+// it ends; empty for other entries. A message proves them complete, because its sender had received
+// them before.
 using SendsOver = std::vector<std::vector<int>>;
 SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank);
 
-// For a backend that takes a rank's collectives one after the other, whatever their group and lane,
-// as NCCL does where it cannot run two at once: there is one order of all collectives of the world
-// that every rank calls its own in. Sends and receives are apart: each direction has its own way.
+// For backends that run a rank's collectives one after the other across groups and lanes, as NCCL
+// does if it cannot run two at once. Verifies that one order of all collectives exists that every
+// rank follows. Sends and receives are separate: each direction has its own channel.
 std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 

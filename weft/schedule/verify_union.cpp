@@ -13,10 +13,10 @@ namespace {
 
 using base::at;
 
-// Operations that must come in one order on all who take part: those of a lane and its members, or
-// of one direction of a pipeline from one rank to another.
+// Operations that must have one order on all members: those of a lane and its members, or of one
+// pipeline direction between two ranks.
 struct Channel {
-  Lane lane = Lane::Ep;  // of the sender
+  Lane lane = Lane::Ep;  // sender's lane
   std::vector<int> members;
 
   auto operator<=>(const Channel&) const = default;
@@ -27,7 +27,7 @@ Lane sending_lane(Lane lane) {
   return lane == Lane::PpReceiveNext ? Lane::PpSendPrevious : lane;
 }
 
-// The channels of all ranks, with a number each, and the operations of every rank in them.
+// Channels of all ranks, numbered, with every rank's operations in them.
 class Channels {
  public:
   Channels(const std::vector<const Graph*>& graphs, const MembersOf& members) {
@@ -49,7 +49,7 @@ class Channels {
 
   int of(std::size_t rank, std::size_t entry) const { return of_entry_[rank][entry]; }
 
-  // Where two members' orders part, if they do.
+  // First difference between two members' orders, if any.
   std::vector<std::string> compare() const {
     std::vector<std::string> complaints;
     for (const auto& [channel, number] : numbers_) {
@@ -100,11 +100,11 @@ class Channels {
   std::vector<std::vector<int>> of_entry_;                    // by rank and entry; -1: local
 };
 
-// What comes after what: what must have ended before, by lanes and waits; or which collective a
-// rank calls before, whatever the lane.
+// Order relation. Ends: what must have ended before, by lanes and waits. Calls: the collective that
+// a rank calls before, on any lane.
 enum class After { Ends, Calls };
 
-// One vertex an entry; the entries of one operation share one.
+// Graph of entries; the entries of one operation share a vertex.
 class Union {
  public:
   Union(const std::vector<const Graph*>& graphs, const Channels& channels, After after)
@@ -122,10 +122,10 @@ class Union {
     }
   }
 
-  // See verify.h; there is no circle.
+  // See verify.h; the graph has no cycle.
   SendsOver sends_over(std::size_t rank) const {
     const std::vector<Entry>& entries = graphs_[rank]->entries;
-    // By vertex and sending lane: the last entry of this rank that is over before.
+    // By vertex and sending lane: the last entry of this rank that has ended before.
     constexpr std::array kSending{Lane::PpSendNext, Lane::PpSendPrevious};
     std::vector<std::array<int, kSending.size()>> before(owners_.size(), {-1, -1}), own = before;
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -145,7 +145,7 @@ class Union {
     }
     SendsOver over(entries.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (sending_lane(entries[i].lane) == entries[i].lane) continue;  // receives nothing
+      if (sending_lane(entries[i].lane) == entries[i].lane) continue;  // not a receive
       for (const int send : before[at(vertex_[rank][i])]) {
         if (send >= 0) over[i].push_back(send);
       }
@@ -153,7 +153,7 @@ class Union {
     return over;
   }
 
-  // The circle in which vertices wait for each other, or nothing.
+  // Cycle of vertices that wait for each other; empty: none.
   std::vector<std::string> find_cycle() {
     std::vector<int> missing = incoming_;
     if (in_order(missing).size() == owners_.size()) return {};
@@ -163,7 +163,7 @@ class Union {
   }
 
  private:
-  // A vertex's first entry, which names it.
+  // First entry of a vertex, which names it.
   struct Owner {
     std::size_t rank = 0, entry = 0;
   };
@@ -173,8 +173,8 @@ class Union {
     return in_order(missing);
   }
 
-  // The vertices, each after those it waits for, without those in a circle and behind one;
-  // `missing` becomes how many each still waits for.
+  // Vertices in topological order, without those in or behind a cycle; `missing` becomes the number
+  // of open predecessors of each.
   std::vector<int> in_order(std::vector<int>& missing) const {
     std::vector<int> order;
     for (std::size_t v = 0; v < owners_.size(); ++v) {
@@ -206,8 +206,8 @@ class Union {
     return base::text("{} on rank {}", print(entry.node), owner.rank);
   }
 
-  // What never becomes ready waits for something else that never does, so that going back from one
-  // to the next ends in a circle.
+  // A vertex that never becomes ready waits for another such vertex, so following these waits
+  // backwards ends in a cycle.
   std::vector<std::string> name_circle() const {
     std::vector<int> blocked_by(owners_.size(), -1);
     int v = -1;

@@ -11,9 +11,9 @@ namespace {
 
 using base::at;
 
-constexpr int kDown = 0, kUp = 1;  // chunks: away from the first rank, and back to it
+constexpr int kDown = 0, kUp = 1;  // chunks: down from the first rank, and back up to it
 
-// Writes the rounds of one rank; each chunk takes its micro-batches one after the other.
+// Writes the rounds of one rank; each chunk takes its micro-batches in sequence.
 class Rounds {
  public:
   void forward(int chunk) { rounds_.push_back({next(Direction::F, chunk)}); }
@@ -22,7 +22,7 @@ class Rounds {
     const Turn forward = next(Direction::F, forward_chunk);
     rounds_.push_back({forward, next(Direction::D, kUp - forward_chunk)});
   }
-  // A backward whose weight gradients have a turn of their own.
+  // Backward with delayed weight gradients.
   void input_gradient(int chunk) {
     backward(chunk);
     Turn weights = rounds_.back().front();
@@ -35,7 +35,7 @@ class Rounds {
   }
   bool has_put_off() const { return !put_off_.empty(); }
 
-  // Those of all micro-batches but the first `missing`.
+  // Rounds without the first `missing` micro-batches.
   std::vector<std::vector<Turn>> take(int missing) {
     for (std::vector<Turn>& round : rounds_) {
       for (Turn& turn : round) turn.micro_batch -= missing;

@@ -67,7 +67,7 @@ class TurnWriter {
     if (chunk_.has_embed) end_backward(anatomy_.embed);
   }
 
-  // Of another micro-batch, ahead of this one's backward.
+  // Writes weight gradients of another micro-batch before this one's backward.
   void make_room(int micro_batch) {
     for (int layer = chunk_.first_layer; layer < chunk_.end_layer(); ++layer) {
       for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) {
@@ -98,7 +98,8 @@ class TurnWriter {
             .slice = slice};
   }
 
-  // A layer's pieces in the order given: from the first sliced one to the last, slice by slice.
+  // Adds a layer's pieces in the given order; from the first sliced one to the last, slice by
+  // slice.
   template <typename Pieces, typename Add>
   void slice_after_slice(const Pieces& pieces, const Add& add) const {
     const auto is_sliced = [&](const PieceAnatomy& piece) {
@@ -122,13 +123,13 @@ class TurnWriter {
     step_after_step(end, pieces.end(), add);
   }
 
-  // Weight gradients stand where input gradients do.
+  // True if the piece runs in steps; weight gradients follow their input gradients.
   bool is_in_steps(const PieceAnatomy& piece) const {
     return piece.runs_in_steps(turn_.direction == Direction::F ? Direction::F : Direction::D);
   }
 
-  // Pieces in the order given; an exchange in steps and what computes beside it step by step: the
-  // first ones first, and last going back.
+  // Adds pieces in the given order; a stepwise exchange and the compute beside it step by step,
+  // ascending in the forward and descending in the backward.
   template <typename Iterator, typename Add>
   void step_after_step(Iterator piece, Iterator end, const Add& add) const {
     while (piece != end) {
@@ -154,7 +155,7 @@ class TurnWriter {
     }
   }
 
-  // A ring: what the step before it brought has been read (passes/ring_ahead.h).
+  // Ring: readers of the previous step's keys (passes/ring_ahead.h).
   std::vector<Node> read_before(int layer, const PieceAnatomy& piece, int step) const {
     std::vector<Node> readers;
     if (piece.part != Part::Ring) return readers;
@@ -184,7 +185,7 @@ class TurnWriter {
     const Node input = node(layer, Direction::D, piece, slice);
     const bool is_weighed = weighs(layer, piece, slice);
     const PieceName name{piece.piece, piece.part};
-    // What stays for the sake of rows covers their way back.
+    // The weight gradient that stays because of held rows covers their return.
     if (is_weighed && would_hold_rows(anatomy_.flow, name)) {
       writer_.add(input);
       behind_rows_ = weight(layer, piece, slice);
@@ -205,7 +206,7 @@ class TurnWriter {
     }
   }
 
-  // Of steps there is one weight gradient, behind the last of their input gradients.
+  // Weight gradient of a part; stepwise parts have a single one, after their last input gradient.
   Node weight(int layer, const PieceAnatomy& piece, int slice) const {
     return node(layer, Direction::W, piece, piece.steps ? kNone : slice);
   }
@@ -214,7 +215,8 @@ class TurnWriter {
     return piece.has_weight_gradient() && is_last && is_here(weight(layer, piece, slice));
   }
 
-  // Whether the input gradient of a part travels on at once: then the weight gradient covers that.
+  // True if a part's input gradient starts a transfer at once, which the weight gradient then
+  // covers.
   bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
     return std::ranges::any_of(piece.after, [&](const PieceName& before) {
       const Node next{.layer = layer, .piece = before.piece, .part = before.part};

@@ -1,8 +1,8 @@
-// The plain order of one pipeline rank: its turns one after the other, gradients accumulating; then
-// reductions, norm and optimizer. A D and its W are one unit, but where the W has a turn of its
-// own: whatever waits for the D waits for the W too, except an exchange between tensor-parallel
-// ranks, which the W covers. Slices of tokens go to their experts and back one after the other. A
-// chunk's input is received just before its turn and its output sent just after.
+// Plain order of a pipeline rank: its turns one after the other, with accumulated gradients; then
+// reductions, norm and optimizer. A D and its W are one unit unless the W has a turn of its own.
+// Nodes that wait for the D also wait for the W, except exchanges between tensor-parallel ranks,
+// which the W covers. Slices of tokens are processed one after the other. A chunk's input is
+// received just before its turn, and its output sent just after.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -11,7 +11,7 @@
 
 namespace weft::schedule {
 
-// The shape's pipeline rank is the anatomy's.
+// The shape's pipeline rank must be the anatomy's.
 Graph build_training(const Anatomy& anatomy, const PipelineShape& shape);
 
 // Evaluation: forwards only.

@@ -9,8 +9,8 @@
 namespace weft::schedule {
 namespace {
 
-// The virtual order: for each group of micro-batches, for each chunk, each micro-batch of the
-// group. The backward takes the chunks the other way round.
+// Order of a virtual pipeline: for each group of micro-batches, for each chunk, each micro-batch of
+// the group. The backward takes the chunks in reverse.
 std::vector<Turn> table(const PipelineShape& shape, Direction direction) {
   const int group = shape.vpp == 1 ? shape.micro_batches : shape.group;
   CHECK(group >= 1, "groups of {} micro-batches", group);
@@ -50,7 +50,7 @@ std::vector<std::vector<Turn>> alternating_rounds(const PipelineShape& shape) {
 }  // namespace
 
 int warm_up(const PipelineShape& shape) {
-  const int after = shape.pp - shape.pp_rank - 1;  // ranks behind this one
+  const int after = shape.pp - shape.pp_rank - 1;  // later ranks
   const int forwards = shape.vpp == 1 ? after : 2 * after + (shape.vpp - 1) * shape.group;
   return std::min(forwards + shape.extra_warm_up, shape.micro_batches * shape.vpp);
 }

@@ -1,5 +1,5 @@
-// Writes a graph node by node: the lane comes from the anatomy, and so do the waits; a wait that
-// lanes or other waits already imply is left out.
+// Writes a graph node by node. The anatomy gives each node's lane and waits; a wait that lanes or
+// other waits already imply is left out.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -13,9 +13,9 @@ class GraphWriter {
   GraphWriter(const Anatomy& anatomy, int micro_batches, StepKind kind)
       : anatomy_(anatomy), micro_batches_(micro_batches), kind_(kind) {}
 
-  // Every node that `node` requires, and those it is told to wait for, must have been added before.
+  // Adds a node; its required nodes and `waits` must have been added before.
   void add(const Node& node, const std::vector<Node>& waits = {});
-  // A D and its W as one unit: whatever needs the D from now on waits for the W too.
+  // Adds a D and its W as one unit: later nodes that need the D wait for the W too.
   void add_unit(const Node& input_gradient, const Node& weight_gradient);
   Graph take() { return std::move(graph_); }
 
@@ -25,7 +25,7 @@ class GraphWriter {
   StepKind kind_;
   Graph graph_;
   Order order_;
-  NodeIndex index_;  // the entry that ends a node or its unit
+  NodeIndex index_;  // by node: entry that ends the node or its unit
 };
 
 }  // namespace weft::schedule

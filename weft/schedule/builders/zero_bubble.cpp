@@ -11,7 +11,7 @@ std::vector<std::vector<Turn>> zero_bubble_rounds(const PipelineShape& shape) {
   const int all = shape.micro_batches;
   const int ahead = std::min(shape.pp - shape.pp_rank - 1, all);
   std::vector<std::vector<Turn>> rounds;
-  int weighed = 0;  // micro-batches whose weight gradients are done
+  int weighed = 0;  // micro-batches with finished weight gradients
   const auto add = [&](Direction direction, int micro_batch) {
     rounds.push_back({{.direction = direction, .chunk = 0, .micro_batch = micro_batch}});
   };

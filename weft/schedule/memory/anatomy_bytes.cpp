@@ -1,4 +1,4 @@
-// What each piece keeps and sends. Tests hold these formulas against the engine's pool and
+// Kept and sent bytes of each piece. Tests compare these formulas with the engine's pool and
 // communicators, to the byte.
 #include "weft/schedule/memory/anatomy_bytes.h"
 
@@ -15,7 +15,7 @@
 namespace weft::schedule {
 namespace {
 
-// A norm keeps its output and one reciprocal deviation a token.
+// A norm keeps its output and one reciprocal deviation per token.
 std::int64_t norm_bytes(const config::ModelConfig& model) {
   return model.hidden_size * element_bytes(model) + kFp32;
 }
@@ -36,19 +36,19 @@ Bytes sum(const Bytes& a, const Bytes& b) {
 PieceBytes keeps(const Bytes& bytes) { return {.kept = bytes}; }
 PieceBytes remakes(const Bytes& bytes) { return {.kept = bytes, .remade = bytes}; }
 PieceBytes hands_on(const Bytes& bytes) { return {.kept = bytes, .output = bytes}; }
-// To what stands behind it in its layer.
+// Output that later pieces of its layer read.
 PieceBytes shows(const Bytes& bytes) { return {.kept = bytes, .output = bytes, .remade = bytes}; }
 
-// Of the parts of a piece.
+// Bytes by part of a piece.
 using PartBytes = std::vector<std::pair<Part, PieceBytes>>;
 
-// Between gather and scatter a rank has the tokens of its whole tensor-parallel group: bytes of one
-// of its own tokens where it has so many of each of them.
+// Bytes between gather and scatter, where a rank has all tokens of its tensor-parallel group;
+// counted per own token.
 Bytes of_group(const config::ModelConfig& model, std::int64_t per_token) {
   return {.per_token = model.tensor_model_parallel_size * per_token};
 }
 
-// A token's row goes to every other rank of the group, or comes from it, either way.
+// A token's row goes to every other rank of the group, or comes from it, in either direction.
 PieceBytes shares_stream(const config::ModelConfig& model, const Bytes& kept) {
   const Bytes sent{.per_token = (model.tensor_model_parallel_size - 1) * model.hidden_size *
                                 element_bytes(model)};
@@ -60,14 +60,14 @@ PieceBytes gather_bytes(const config::ModelConfig& model) {
 }
 PieceBytes scatter_bytes(const config::ModelConfig& model) { return shares_stream(model, {}); }
 
-// The projection down.
+// Output of the projection down.
 std::int64_t latent_down_bytes(const config::ModelConfig& model) {
   const std::int64_t q = model.local_heads() * model.latent_head_dim();
   const std::int64_t kv = model.kv_lora_rank + model.qk_pos_emb_head_dim;
   return (model.q_lora_rank.value_or(q) + kv) * element_bytes(model);
 }
 
-// What is compressed once more normed, expanded queries, keys and values.
+// Normed compressed columns, expanded queries, keys and values.
 std::int64_t expanded_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model), heads = model.local_heads();
   const std::int64_t q = heads * model.latent_head_dim();
@@ -75,7 +75,7 @@ std::int64_t expanded_bytes(const config::ModelConfig& model) {
   return queries + model.kv_lora_rank * b + kFp32 + (q + heads * model.v_head_dim) * b;
 }
 
-// The product alone.
+// Output of QKV alone.
 std::int64_t projected_bytes(const config::ModelConfig& model) {
   return (model.local_query_width() + 2 * model.local_key_width()) * element_bytes(model);
 }
@@ -96,8 +96,8 @@ std::int64_t qkv_bytes(const config::ModelConfig& model) {
   UNREACHABLE("norm of queries and keys {}", static_cast<int>(model.qk_layernorm));
 }
 
-// A norm over the heads of several ranks is a part of its own, behind a sum over them: two numbers
-// of each token. So is what latent attention expands.
+// A norm over the heads of several ranks is a separate part, after an exchange of sums: two numbers
+// per token. Latent attention's expansion is a separate part too.
 PartBytes qkv_parts(const config::ModelConfig& model,
                     const derive::AttentionSharing& sharing,
                     const Bytes& all) {
@@ -109,7 +109,7 @@ PartBytes qkv_parts(const config::ModelConfig& model,
   const Bytes product = of_group(model, projected_bytes(model));
   if (!derive::norms_across_ranks(model)) {
     PieceBytes whole = remakes(all);
-    // Norm and rotation are made again of the product, where they are there.
+    // Norm and rotation are recomputed from the product after its return.
     const bool is_normed = model.qk_layernorm != config::QkNorm::None;
     if (is_normed && sharing.head_ranks == 1) whole.travels = product;
     return {{Part::Qkv, whole}};
@@ -121,7 +121,7 @@ PartBytes qkv_parts(const config::ModelConfig& model,
           {Part::Turn, keeps(normed)}};
 }
 
-// Columns of what meets in attention, of one token.
+// Widths of attention's inputs and output, per token.
 struct AttendedWidths {
   std::int64_t queries = 0, keys_and_values = 0, output = 0;
 };
@@ -133,7 +133,7 @@ AttendedWidths attended_widths(const config::ModelConfig& model) {
   return {model.local_query_width(), 2 * model.local_key_width(), model.local_query_width()};
 }
 
-// What qkv keeps besides what meets in attention: what the gradients of norms and expansions read.
+// Bytes of qkv besides attention's inputs: inputs of the norms' and expansions' gradients.
 std::int64_t unattended_bytes(const config::ModelConfig& model) {
   const auto [q, x, o] = attended_widths(model);
   const std::int64_t b = element_bytes(model), whole = qkv_bytes(model);
@@ -141,8 +141,8 @@ std::int64_t unattended_bytes(const config::ModelConfig& model) {
   return model.qk_layernorm == config::QkNorm::None ? 0 : whole - (q + x / 2) * b;
 }
 
-// Under context parallelism. What meets in attention is kept where attention reads it: behind qkv,
-// or behind the exchange of heads.
+// With context parallelism, attention's inputs are kept by the part that makes its final form: qkv,
+// or the exchange of heads.
 std::int64_t shared_qkv_bytes(const config::ModelConfig& model,
                               const derive::AttentionSharing& sharing) {
   const auto [q, x, o] = attended_widths(model);
@@ -150,8 +150,8 @@ std::int64_t shared_qkv_bytes(const config::ModelConfig& model,
   return unattended_bytes(model) + (sharing.head_ranks > 1 ? 0 : attended);
 }
 
-// Between qkv and proj. A ring keeps its keys until they are read; where heads were exchanged, the
-// projection reads an output of its own.
+// Bytes between qkv and proj. A ring keeps its keys until they are read. With exchanged heads, the
+// projection reads a separate output.
 PartBytes shared_attention_bytes(const config::ModelConfig& model,
                                  const derive::AttentionSharing& sharing) {
   const auto [q, x, o] = attended_widths(model);
@@ -177,7 +177,7 @@ PartBytes shared_attention_bytes(const config::ModelConfig& model,
           {Part::Proj, remakes(of_tokens(heads > 1 ? o * b : 0))}};
 }
 
-// Attention itself keeps its output and the logarithm of the sum of exponentials.
+// Attention keeps its output and the logarithm of the sum of exponentials.
 PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
   const std::int64_t core =
       attended_widths(model).output * element_bytes(model) + model.local_heads() * kFp32;
@@ -196,7 +196,8 @@ PartBytes attention_bytes(const config::ModelConfig& model, int layer) {
   return parts;
 }
 
-// Of all tokens of the group a share of the width: as much as of a share of the tokens all of it.
+// All tokens of the group times a share of the width: equal to a share of the tokens times all of
+// it.
 PartBytes mlp_bytes(const config::ModelConfig& model) {
   const std::int64_t width = model.dense_width() * element_bytes(model);
   return {{Part::Norm, remakes({.per_token = norm_bytes(model)})},
@@ -207,14 +208,14 @@ PartBytes mlp_bytes(const config::ModelConfig& model) {
           {Part::Add, hands_on(stream_bytes(model))}};
 }
 
-// The logits and the choice are made again; what the dispatcher laid out stays.
+// Logits and choice are recomputed; the dispatcher's layout stays.
 PartBytes route_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t experts = model.experts(), k = model.moe_router_topk;
   Bytes choice{.per_token = experts * kFp32 + k * (kFp32 + kInt32)};
   // The choice before slots are dropped.
   if (model.moe_expert_capacity_factor) choice.per_token += k * (kFp32 + kInt32);
   Bytes all = sum(choice, dispatch_kept_bytes(model, flow).route);
-  // The rows that a global loss counts.
+  // Row counts for a global loss.
   if (model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0) {
     all.fixed += experts * kInt64;
   }
@@ -223,7 +224,7 @@ PartBytes route_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
           {Part::Choose, {.kept = all, .remade = choice}}};
 }
 
-// What the experts read (the dispatcher says how much), with the rows that can travel again.
+// Input of the experts, whose size the dispatcher gives, with the rows that can be resent.
 PartBytes experts_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t width = model.expert_shard_width() * element_bytes(model);
   const Bytes counts{.fixed = model.local_experts() * kInt64};
@@ -233,14 +234,13 @@ PartBytes experts_bytes(const config::ModelConfig& model, const TokenFlow& flow)
           {Part::Act, remakes({.per_row = width})}};
 }
 
-// The rows of every expert, summed over the ranks with other tokens: each sends all but its part,
-// and the sum of its part to every other. Of unequal parts, the mean, rounded
-// down.
+// Bytes of summing every expert's rows over ranks with other tokens. Each rank sends all but its
+// part, and its part's sum to every other rank. For unequal parts: the mean, rounded down.
 std::int64_t summed_bytes(std::int64_t rows, std::int64_t ranks) {
   return 2 * (ranks - 1) * rows * kInt64 / ranks;
 }
 
-// FC1 keeps its output and the activation; a gate what it is multiplied with and its logit.
+// FC1 keeps its output and the activation; a gate keeps its factor and its logit.
 PartBytes shared_bytes(const config::ModelConfig& model) {
   const std::int64_t b = element_bytes(model);
   return {{Part::Gather, gather_bytes(model)},
@@ -249,7 +249,7 @@ PartBytes shared_bytes(const config::ModelConfig& model) {
           {Part::Gate, keeps({.per_token = model.hidden_size * b + kFp32})}};
 }
 
-// What was looked up is of all tokens of the group, until it is scattered.
+// The lookup covers all tokens of the group, until the scatter.
 PartBytes embed_bytes(const config::ModelConfig& model) {
   const bool is_alone = model.tensor_model_parallel_size == 1;
   PieceBytes scatter = scatter_bytes(model);
@@ -258,8 +258,8 @@ PartBytes embed_bytes(const config::ModelConfig& model) {
           {Part::Scatter, scatter}};
 }
 
-// Of all tokens of the group, logits of a share of the vocabulary. What is gathered takes the place
-// of the rank's own, and is kept: head and its gradients follow each other at once.
+// Logits of all tokens of the group, for a share of the vocabulary. Gathered tokens replace the
+// rank's own and are kept: the head's gradients follow at once.
 PartBytes head_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
   const std::int64_t tp = model.tensor_model_parallel_size;
   const bool is_whole = flow.logits == derive::LogitsKept::Whole;
@@ -274,7 +274,7 @@ PartBytes head_bytes(const config::ModelConfig& model, const TokenFlow& flow) {
           {Part::Loss, keeps(of_group(model, kFp32))}};
 }
 
-// Of one part, or of all that the piece has.
+// Bytes of one part, or of all the piece's parts.
 PieceBytes pick(const config::ModelConfig& model,
                 const PartBytes& parts,
                 const PieceName& name,
@@ -294,7 +294,7 @@ PieceBytes pick(const config::ModelConfig& model,
   return picked;
 }
 
-// Of what moves rows between ranks.
+// Bytes of a piece that moves rows between ranks.
 PieceBytes sends(const config::ModelConfig& model,
                  const TokenFlow& flow,
                  Bytes DispatchSent::*piece,
@@ -304,7 +304,7 @@ PieceBytes sends(const config::ModelConfig& model,
           .sent_backward = dispatch_sent_bytes(model, flow, Direction::D).*piece};
 }
 
-// Made again, the rows travel alone, as the gradients of what the experts made do.
+// Resent rows travel without probabilities and choices, as the outputs' gradients do.
 PieceBytes sends_again(PieceBytes bytes, const Bytes& rows) {
   bytes.sent_again = rows;
   return bytes;

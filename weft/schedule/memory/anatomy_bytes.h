@@ -9,24 +9,24 @@
 namespace weft::schedule {
 
 struct PieceBytes {
-  // Allocated by its forward and held until the backward is done with it. Rows: those the rank's
-  // experts receive. Of a sliced piece, by each node with its share of tokens and rows.
+  // Allocated by the forward and held until the backward no longer needs it. Rows: received for the
+  // rank's experts. For a sliced piece: per node, with its share of tokens and rows.
   Bytes kept = {};
-  Bytes output = {};  // of it, the residual stream: the input of the next piece that reads it
-  Bytes remade = {};  // of it, what a recomputation drops and makes again
-  // Of that, what goes to the host's memory, unless all.
+  // part of `kept` in the residual stream: input of the next piece that reads it
+  Bytes output = {};
+  Bytes remade = {};  // part of `kept` that recomputation drops and makes again
+  // Part of `remade` that an offload copies; nullopt: all.
   std::optional<Bytes> travels = std::nullopt;
-  // To other ranks by one node. Rows: those that leave the rank.
+  // To other ranks, per node. Rows: those that leave the rank.
   Bytes sent_forward = {}, sent_backward = {};
-  std::optional<Bytes> sent_again = std::nullopt;  // where it runs again, unless as forward
+  std::optional<Bytes> sent_again = std::nullopt;  // when recomputed; nullopt: as in the forward
 };
 
-// A piece has the bytes of its parts.
 // Runs of a micro-batch's tokens whose rows are counted over the ranks that share them: the whole
 // for aux_loss, each sequence for seq_aux_loss.
 std::int64_t tallied_runs(const config::ModelConfig& model, const TokenFlow& flow);
 
-// `layer`: of a piece of one.
+// Bytes of a piece, the sum of its parts' bytes, or of a part. `layer`: for pieces of a layer.
 PieceBytes bytes_of(const config::ModelConfig& model,
                     const TokenFlow& flow,
                     const PieceName& name,

@@ -1,4 +1,4 @@
-// Which nodes a step has.
+// Nodes of a step.
 #include "weft/base/casts.h"
 #include "weft/schedule/anatomy.h"
 

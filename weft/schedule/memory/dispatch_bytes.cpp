@@ -7,7 +7,7 @@
 namespace weft::schedule {
 namespace {
 
-// An expert-parallel group as a dispatcher sees it.
+// Expert-parallel group as a dispatcher sees it.
 struct Group {
   std::int64_t ranks = 1, machines = 1, k = 1, shards = 1;
   config::Dispatcher type = config::Dispatcher::AllToAll;
@@ -18,7 +18,7 @@ struct Group {
   bool is_gathered() const { return type == config::Dispatcher::AllGather; }
 };
 
-// Of deepep in one hop every rank is a machine of its own.
+// With deepep in one hop, every rank counts as a machine.
 Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
   const bool is_passed_on =
       config::dispatches_by(model, config::FlexBackend::HybridEp) ||
@@ -31,7 +31,7 @@ Group group_of(const config::ModelConfig& model, const TokenFlow& flow) {
           .type = model.moe_token_dispatcher_type};
 }
 
-// Numbers that a rank tells the others of a slice.
+// Numbers that a rank sends to the others per slice.
 std::int64_t counts_of(const config::ModelConfig& model, const Group& group) {
   if (group.is_flex())
     return group.machines + (group.per_machine() > 1 ? group.ranks : 0) + group.ranks;
@@ -39,14 +39,14 @@ std::int64_t counts_of(const config::ModelConfig& model, const Group& group) {
   return group.is_gathered() ? group.ranks : model.expert_grid().experts;
 }
 
-// With each row: its probability and, where the receiver sorts, those of all its slots and which
-// they are; back, the gradients of the probabilities.
+// Bytes besides a row: its probability, or all its slots' probabilities and choices if the receiver
+// sorts; in the backward, the probabilities' gradients.
 std::int64_t beside_a_row(const Group& group, Direction direction) {
   if (group.type == config::Dispatcher::AllToAll) return kFp32;
   return group.k * (direction == Direction::D ? kFp32 : kFp32 + kInt32);
 }
 
-// One rank's experts read the rows as they were permuted, with room for slots that were dropped.
+// True if a single rank's experts read the rows as permuted, with room for dropped slots.
 bool reads_as_permuted(const config::ModelConfig& model, const Group& group) {
   return group.type == config::Dispatcher::AllToAll && group.ranks == 1 &&
          !model.moe_pad_expert_input_to_capacity;
@@ -58,7 +58,7 @@ Bytes row_bytes(const config::ModelConfig& model, const Group& group) {
   return {.per_row = row};
 }
 
-// What the experts read, and where what arrived is, by expert.
+// Experts' input, and places of received rows by expert.
 Bytes arranged_bytes(const config::ModelConfig& model, const Group& group) {
   const std::int64_t row = model.hidden_size * element_bytes(model) + kFp32;
   if (group.is_flex()) return {.per_row = row + kInt32, .per_copy = group.k * kInt32};
@@ -69,7 +69,7 @@ Bytes arranged_bytes(const config::ModelConfig& model, const Group& group) {
   return {.per_row = row};
 }
 
-// How many rows go where, as long as only the device knows.
+// Row splits that only the device knows.
 std::int64_t splits_bytes(const config::ModelConfig& model,
                           const TokenFlow& flow,
                           const Group& group) {
@@ -77,11 +77,11 @@ std::int64_t splits_bytes(const config::ModelConfig& model,
   return (2 * group.machines + 2 * group.per_machine() + 1) * kInt64;
 }
 
-// Which rows are a token's, and which token a row is of; and where the copies of its choices are.
+// Rows of each token, and token of each row; places of the choices' copies.
 Bytes route_bytes(const config::ModelConfig& model, const Group& group) {
   const std::int64_t shared = group.shards > 1 ? kInt32 * group.k : 0;
   if (group.is_gathered()) return {.per_token = shared};
-  // Padded, there are as many rows as come from the others.
+  // With padding, equally many rows are sent and received.
   if (!group.is_flex() && model.moe_pad_expert_input_to_capacity) {
     return {.per_token = shared + kInt32 * group.k, .per_row = kInt32};
   }
@@ -89,7 +89,7 @@ Bytes route_bytes(const config::ModelConfig& model, const Group& group) {
   return {.per_token = shared + 2 * kInt32 * copies};
 }
 
-// The same of the rows that are fanned out.
+// Same for forwarded rows.
 Bytes passing_bytes(const config::ModelConfig& model, const TokenFlow& flow, const Group& group) {
   Bytes bytes{.fixed = splits_bytes(model, flow, group)};
   if (!group.is_flex() || group.per_machine() == 1) return bytes;
@@ -122,7 +122,7 @@ DispatchSent dispatch_sent_bytes(const config::ModelConfig& model,
             .dispatch = {.per_row = row + beside},
             .combine = {.per_row = row}};
   }
-  // Every token goes to every rank, and sums come back in fp32.
+  // Every token goes to every rank; sums return in fp32.
   const std::int64_t sums = model.hidden_size * kFp32;
   return {.counts = {.fixed = told},
           .dispatch = {.per_token = group.peers() * ((forward ? row : sums) + beside)},

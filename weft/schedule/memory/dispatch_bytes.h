@@ -1,4 +1,4 @@
-// What each dispatcher keeps and sends, as linear functions of a load.
+// Bytes that each dispatcher keeps and sends, as linear functions of a load.
 #pragma once
 
 #include "weft/config/model_config.h"
@@ -6,14 +6,14 @@
 
 namespace weft::schedule {
 
-// Beside what these pieces keep whoever moves the rows.
+// Bytes kept in addition to those independent of the dispatcher.
 struct DispatchKept {
   Bytes route, dispatch, experts;
-  Bytes rows;  // of the experts', the rows themselves
+  Bytes rows;  // part of `experts`: the rows themselves
 };
 DispatchKept dispatch_kept_bytes(const config::ModelConfig& model, const TokenFlow& flow);
 
-// To other ranks, in one direction.
+// Bytes to other ranks, in one direction.
 struct DispatchSent {
   Bytes counts, dispatch, combine;
 };

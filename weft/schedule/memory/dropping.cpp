@@ -6,7 +6,8 @@
 
 namespace weft::schedule {
 
-// One of those that something waits for before it goes: its readers, its copy, and who lets it go.
+// Counts down a node's open conditions: its readers, its copy, and its releasing layer. True: the
+// last one.
 bool Dropping::is_last(const Node& made, const PieceAnatomy& piece) {
   const auto [left, is_new] = readers_left_.try_emplace(made, 0);
   if (is_new) {
@@ -28,7 +29,7 @@ std::vector<Node> Dropping::before(const Node& node) {
   return {*released};
 }
 
-// Of a piece of that layer.
+// Handles the readers of a piece of `layer`.
 void Dropping::after_reader(const Node& forward,
                             const PieceAnatomy& piece,
                             int layer,

@@ -1,9 +1,10 @@
-// When the forward is done with what a node made that is recomputed or offloaded: the one rule for
-// the engine, which drops it then, and for the arithmetic of memory.
+// Time at which the forward drops the output of a recomputed or offloaded node: one rule for the
+// engine and for memory estimates.
 //
-// What is recomputed goes behind its last reader in the forward. What is offloaded goes when its
-// copy has been issued too and, where a later layer waits for that copy (releasing_layer), in front
-// of that layer's part: memory that is free before its copy is over would make compute wait.
+// Recomputed output is dropped after its last forward reader. Offloaded output also waits until its
+// copy has been issued. If a later layer waits for that copy (releasing_layer), the output is
+// dropped just before that layer's part: memory freed before its copy has ended would make compute
+// wait.
 #pragma once
 
 #include <unordered_map>
@@ -13,15 +14,14 @@
 
 namespace weft::schedule {
 
-// Follows one step, in the order its nodes are issued.
+// Follows one step in issue order.
 class Dropping {
  public:
   explicit Dropping(const Anatomy& anatomy) : anatomy_(anatomy) {}
 
   void begin() { readers_left_.clear(); }
 
-  // The nodes (their forward) whose remade bytes nobody reads any more before they are there again:
-  // when a node is about to be issued, and when it has been.
+  // Forward nodes whose absent bytes are dropped just before a node is issued, or just after.
   std::vector<Node> before(const Node& node);
   std::vector<Node> after(const Node& node);
 

@@ -1,4 +1,4 @@
-// Bytes of one element, as anatomies count them.
+// Bytes per element.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace weft::schedule {
 
 inline constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
 
-// Of weights and activations.
+// Bytes per weight or activation.
 inline std::int64_t element_bytes(const config::ModelConfig& model) {
   return model.params_dtype == config::Precision::Fp32 ? 4 : 2;
 }

@@ -20,15 +20,15 @@ class Ledger {
  public:
   explicit Ledger(const Anatomy& anatomy) : anatomy_(anatomy) {}
 
-  // Of what a forward node keeps, its output. A chunk of nothing sends what it received.
+  // Output part of a forward node's kept bytes. An empty chunk sends what it received.
   Bytes output_of(const Node& forward) const {
     const bool passes_through = is_exchange(forward) && chunk_of(anatomy_, forward).layers == 0 &&
                                 chunk_of(anatomy_, forward).sends();
     return passes_through ? Bytes{} : piece_of(anatomy_, forward).output;
   }
 
-  // The rest of it. What is made in steps lies together and is kept from the first on, but for what
-  // a ring brings.
+  // Kept bytes without the output. A stepwise part's bytes are one buffer, kept from its first step
+  // on, except a ring's.
   Bytes own_of(const Node& forward) const {
     const PieceAnatomy& piece = piece_of(anatomy_, forward);
     const bool is_apart = piece.part == Part::Ring;
@@ -36,8 +36,8 @@ class Ledger {
     return without(piece.kept, piece.output);
   }
 
-  // The last backward node that reads what a piece keeps: its own, or of a part without weights the
-  // weight gradient of the part that follows it; of what an exchange brought, the gradient of that.
+  // Last backward node that reads a piece's kept bytes. Usually its own W. A part without weights:
+  // the W of the following part. An exchange: the gradient of the following part.
   Node end_of(const Node& forward) const {
     Node end = forward;
     end.direction = Direction::W;
@@ -56,8 +56,8 @@ class Ledger {
     return end;
   }
 
-  // The node that is last to read a forward node's output: the weight gradient of what follows it
-  // in its layer, or of the next layer's first piece, or of the head.
+  // Last reader of a forward node's output: the weight gradient of its follower in the layer, of
+  // the next layer's first piece, or of the head.
   Node reader_of(const Node& forward) const {
     Node reader{.direction = Direction::W, .micro_batch = forward.micro_batch};
     const PieceAnatomy* piece = &anatomy_.head.front();

@@ -1,4 +1,4 @@
-// How much a rank keeps for the backward, as its graph is issued.
+// Activations that a rank keeps for the backward, as its graph is issued.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,18 @@
 
 namespace weft::schedule {
 
-// What a micro-batch brings to the layer of a node.
+// Load of the layer and micro-batch of a node.
 using LoadOf = std::function<Load(const Node&)>;
 
-// The bytes of kept activations when each entry of a training step has been issued. What a piece
-// keeps is counted from its forward to its last gradient, but for what it drops in between where it
-// is recomputed or offloaded; its output, which the next piece keeps as its input, to that one's
-// last gradient. Buffers that live inside a node or between the nodes of one turn, and those on the
-// wire, come on top.
+// Bytes of kept activations after each entry of a training step. A piece's bytes count from its
+// forward to its last gradient, except while dropped by recomputation or offload. Its output, the
+// next piece's input, counts to the next piece's last gradient. Excluded: buffers within a node or
+// between the nodes of a turn, and buffers in flight.
 std::vector<std::int64_t> kept_after_each(const Graph& graph,
                                           const Anatomy& anatomy,
                                           const LoadOf& load_of);
 
-// The most of it at any time, where every micro-batch brings this `load` to every MoE layer.
+// Maximum of the kept bytes, if every micro-batch brings `load` to every MoE layer.
 std::int64_t activation_mark(const Graph& graph, const Anatomy& anatomy, const Load& load);
 
 }  // namespace weft::schedule

@@ -21,9 +21,9 @@ using base::number;
 using config::OffloadModule;
 using Parts = std::vector<PieceName>;
 
-// What a norm over the heads of several ranks reads stays. Where context-parallel ranks exchange
-// heads, attention reads what came and the projection what came back. The input of a layer is what
-// the one before it made.
+// Inputs of a norm over the heads of several ranks stay. If context-parallel ranks exchange heads,
+// attention reads received heads, and the projection the returned output. A layer's input is the
+// output of the layer before it.
 Parts parts_offloaded_by(OffloadModule module, const config::ModelConfig& model) {
   const bool has_heads = derive::exchanges_heads(model);
   switch (module) {
@@ -49,12 +49,12 @@ Parts parts_offloaded_by(OffloadModule module, const config::ModelConfig& model)
     case OffloadModule::MoeAct:
       return model.experts() > 0 ? Parts{{Piece::Experts, Part::Fc1}} : Parts{};
     case OffloadModule::FusedGroupMlp:
-      break;  // not built: rules::missing_parts says so
+      break;  // rules::missing_parts refuses it
   }
   return {};
 }
 
-// Of all layers of all pipeline ranks together.
+// Bytes over all layers of all pipeline ranks.
 double bytes_of_parts(const std::vector<Anatomy>& ranks, const Parts& parts, const Load& load) {
   double bytes = 0;
   for (const Anatomy& anatomy : ranks) {

@@ -14,7 +14,7 @@ namespace {
 using config::RecomputeModule;
 using Names = std::vector<PieceName>;
 
-// Rows travel again to the experts that read them, and what these made of them is made again.
+// Expert rows are resent, and the experts' outputs recomputed from them.
 const Names kRoutedExperts{{Piece::Route, Part::Choose},
                            Piece::Permute,
                            Piece::Dispatch,
@@ -55,7 +55,7 @@ Names experts_of(const config::ModelConfig& model) {
   return names;
 }
 
-// A module that the model has none of is warned of (W72), and recomputes nothing.
+// W72 warns of a module that the model lacks; it recomputes no pieces.
 Names names_of(RecomputeModule module, const config::ModelConfig& model) {
   switch (module) {
     case RecomputeModule::CoreAttn:
@@ -78,7 +78,7 @@ Names names_of(RecomputeModule module, const config::ModelConfig& model) {
   UNREACHABLE("recomputation of {} is not built", config::word(module));
 }
 
-// Everything of a layer but its input.
+// Everything in a layer except its input.
 Names layer_names(const config::ModelConfig& model) {
   Names names{Piece::Attention};
   add(names, norms_of(model));

@@ -1,5 +1,4 @@
-// Which memory a config asks to save, in the words of the schedule: what is split, what is made
-// again and what waits in the host's memory.
+// Memory savings of a config in terms of the schedule: split, recomputed and offloaded pieces.
 #pragma once
 
 #include "weft/config/config.h"
@@ -7,11 +6,11 @@
 
 namespace weft::schedule {
 
-// `detail` with what model.recompute_granularity, recompute_modules, recompute_method and
-// recompute_num_layers ask for.
+// Adds to `detail` the effect of model.recompute_granularity, recompute_modules, recompute_method
+// and recompute_num_layers.
 Detail with_recomputed(Detail detail, const config::Config& config);
 
-// That, and what model.offload_modules ask for.
+// with_recomputed, and the effect of model.offload_modules.
 Detail with_savings(Detail detail, const config::Config& config);
 
 }  // namespace weft::schedule

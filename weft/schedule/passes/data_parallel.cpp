@@ -22,7 +22,7 @@ NamedEntries take(NamedEntries& entries, const auto& is_taken) {
   return taken;
 }
 
-// Nodes to put in front of an entry of an order.
+// Nodes to insert before entries of an order.
 class Insertions {
  public:
   explicit Insertions(std::size_t entries) : before_(entries + 1) {}
@@ -39,10 +39,10 @@ class Insertions {
   }
 
  private:
-  std::vector<std::vector<Node>> before_;  // by place; the last is the end
+  std::vector<std::vector<Node>> before_;  // by entry; the last is the end
 };
 
-// A gather, its chunk, and where what it brings is first read.
+// Gather with its chunk, and the first entry that reads its weights.
 struct Gathered {
   Node node;
   int chunk = 0;
@@ -68,7 +68,7 @@ std::vector<Gathered> gathers_by_use(const NamedEntries& entries, const Anatomy&
   return gathers;
 }
 
-// Where a turn of the forward begins to compute.
+// First compute entry of a forward turn.
 std::size_t begin_of(const NamedEntries& entries, const Anatomy& anatomy, const Turn& turn) {
   const int stage = anatomy.chunks[at(turn.chunk)].stage;
   const auto found = std::ranges::find_if(entries, [&](const NamedEntry& entry) {
@@ -79,8 +79,8 @@ std::size_t begin_of(const NamedEntries& entries, const Anatomy& anatomy, const 
   return static_cast<std::size_t>(found - entries.begin());
 }
 
-// The weights of the first two chunks are gathered at once. Those of a later one set out when the
-// first stage comes to the chunk before it: on stage r that is r turns earlier.
+// Weights of the first two chunks are gathered at once. Those of a later chunk start when the first
+// stage reaches the chunk before it: on stage r, that is r turns earlier.
 std::size_t aligned_place(const NamedEntries& entries,
                           const Anatomy& anatomy,
                           const PipelineShape& shape,
@@ -96,12 +96,12 @@ std::size_t aligned_place(const NamedEntries& entries,
 NamedEntries with_early_reductions(NamedEntries entries,
                                    const Anatomy& anatomy,
                                    int micro_batches) {
-  // Not the sum over tensor-parallel ranks, which comes after these.
+  // Excludes the sum over tensor-parallel ranks, which comes later.
   const NamedEntries moved = take(entries, [](const Node& node) {
     return node.piece == Piece::Narrow ||
            (node.piece == Piece::Reduce && members_of(node) == Members::Gradients);
   });
-  // Where a node may stand earliest; of one that was moved, where that stands now.
+  // Earliest place of a node; for a moved node, its new place.
   std::unordered_map<Node, std::size_t, NodeHash> place_behind;
   for (std::size_t i = 0; i < entries.size(); ++i) place_behind.emplace(entries[i].node, i + 1);
   Insertions insertions(entries.size());
@@ -126,7 +126,7 @@ NamedEntries with_gathers_placed(NamedEntries entries,
   take(entries, is_last);
   const std::vector<Gathered> gathers = gathers_by_use(entries, ahead);
   Insertions insertions(entries.size());
-  std::size_t now = 0, one_ahead = 0;  // the reader in turn, and the one before it
+  std::size_t now = 0, one_ahead = 0;  // current reader, and the one before it
   for (const Gathered& gather : gathers) {
     if (gather.first_read != now) one_ahead = std::exchange(now, gather.first_read);
     insertions.add(

@@ -1,4 +1,4 @@
-// Gradients and weights travel between data-parallel ranks while others are computed.
+// Overlap of gradient reductions and weight gathers between data-parallel ranks with compute.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -7,23 +7,24 @@
 
 namespace weft::schedule {
 
-// Which weights are gathered in the step that changed them: none, or those of the first chunk while
-// the optimizer is at the others (optimizer.overlap_param_gather_with_optimizer_step).
+// Weights gathered in the step that updated them. NextStep: none. UnderOptimizer: those of the
+// first chunk, while the optimizer updates the others
+// (optimizer.overlap_param_gather_with_optimizer_step).
 enum class FirstGather { NextStep, UnderOptimizer };
 
-// ddp.overlap_param_gather: the anatomy whose weights are gathered at the start of a step.
+// ddp.overlap_param_gather: anatomy with gathers at the start of a step.
 Anatomy with_gathers_ahead(Anatomy anatomy, FirstGather first);
 
-// When a bucket is summed: with all others at the end of a step, or as soon as its last gradient is
-// there (ddp.overlap_grad_reduce).
+// Start of a bucket's reduction: at the end of the step, or after its last gradient
+// (ddp.overlap_grad_reduce).
 enum class ReduceStart { AtEnd, Early };
 
-// When gathers ahead set out: each when the one before it is read, or by chunks, on all stages of a
-// pipeline at once (ddp.align_param_gather).
+// Start of early gathers: each when the previous one is read, or by chunks, simultaneously on all
+// pipeline stages (ddp.align_param_gather).
 enum class GatherStart { OneAhead, Aligned };
 
-// The order of an anatomy, whether with gathers ahead or without, from one without. After all other
-// passes.
+// Moves the exchanges of an order to the places that `anatomy` asks for, with or without early
+// gathers. Applied after all other passes.
 Graph place_exchanges(const Graph& graph,
                       const Anatomy& anatomy,
                       const PipelineShape& shape,

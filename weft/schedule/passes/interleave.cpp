@@ -19,10 +19,10 @@ struct Layer {
   std::array<NamedEntries, kPlaces> places;
 };
 
-// One turn of one chunk, as the plain order has it.
+// Entries of one chunk's turn in the plain order.
 struct TurnEntries {
-  NamedEntries before;        // the input or the gradient arrives: receive, embed, head
-  std::vector<Layer> layers;  // in the order they run
+  NamedEntries before;        // arrival of input or gradient: receive, embed, head
+  std::vector<Layer> layers;  // in execution order
   NamedEntries after;         // send, head, embed
 
   void add(NamedEntry entry) {
@@ -38,7 +38,7 @@ struct TurnEntries {
   }
 };
 
-// Writes turns, two side by side or one alone.
+// Writes turns, merged in pairs or alone.
 class Weaver {
  public:
   Weaver(DispatchBeside beside, AttentionRelease release, FirstCombine first_combine)
@@ -67,7 +67,7 @@ class Weaver {
           beside_experts(f, b, next_backward);
           break;
         case DispatchBeside::Attention:
-          // What the first combine has beside it, while no layer is ahead.
+          // Cover of the first combine, while no earlier layer exists.
           if (i == 0 && !head_covers) add(f, Place::Before);
           beside_attention(f_before, f, b, next_backward);
           break;
@@ -91,7 +91,7 @@ class Weaver {
     if (layer != nullptr) add(layer->places[static_cast<std::size_t>(place)]);
   }
 
-  // Whether the first combine travels beside the weight gradient of a head.
+  // True if the first combine travels beside a head's weight gradient.
   bool has_head(const TurnEntries& backward) const {
     return first_combine_ == FirstCombine::BesideHead &&
            std::ranges::any_of(backward.before, [](const NamedEntry& entry) {
@@ -99,8 +99,8 @@ class Weaver {
            });
   }
 
-  // What stands between one backward layer and the next: the next one's combine sets out, or the
-  // gradient goes to the stage before.
+  // Between two backward layers: starts the next layer's combine, or the send to the previous
+  // stage.
   void start_combine(TurnEntries& backward, std::size_t layer) {
     if (layer < backward.layers.size()) {
       add(&backward.layers[layer], Place::After);
@@ -145,7 +145,7 @@ class Weaver {
   NamedEntries all_;
 };
 
-// What belongs to no turn ends the step.
+// Entries outside any turn end the step.
 std::map<Turn, TurnEntries> cut(NamedEntries entries,
                                 const Anatomy& anatomy,
                                 const TurnOf& turn_of,

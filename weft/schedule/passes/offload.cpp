@@ -17,7 +17,7 @@ namespace {
 
 using base::at;
 
-// Finds the place of every copy in an order of entries.
+// Finds a place for every copy in an order of entries.
 class CopyPlaces {
  public:
   CopyPlaces(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches)
@@ -52,7 +52,7 @@ class CopyPlaces {
     places_.emplace(node, i);
   }
 
-  // Of what is made in steps, behind the last.
+  // For a stepwise part: after its last step.
   void go_out(std::size_t i) {
     const Node& node = entries_[i].node;
     if (row_of(node.piece).scope != Scope::Layer) return;
@@ -66,8 +66,9 @@ class CopyPlaces {
     places_.emplace(out, i);
   }
 
-  // In front of the entry that needed the one before it in its backward; of the first, in front of
-  // the last entry of that kind of node before it is needed. But behind all that it requires.
+  // Place of a return: before the entry that needed the previous one in this backward. The first
+  // return of a backward comes before the last earlier entry of its reader's kind. Never before its
+  // own requirements.
   void come_in(const Node& in, std::size_t needed) {
     if (!come_.insert(in).second) return;
     std::size_t earliest = 0;
@@ -92,8 +93,8 @@ class CopyPlaces {
   std::vector<NamedEntries> behind_, in_front_;
   std::unordered_map<Node, std::size_t, NodeHash> places_;
   std::unordered_set<Node, NodeHash> come_;
-  std::map<PartName, std::size_t> latest_;  // entry of each piece or part
-  // Who needed the last of a part, in each backward: of a micro-batch and a chunk.
+  std::map<PartName, std::size_t> latest_;  // last entry of each piece or part
+  // Last entry that needed a part, per backward of a micro-batch and chunk.
   std::map<std::pair<PartName, std::pair<int, int>>, std::size_t> needed_before_;
 };
 

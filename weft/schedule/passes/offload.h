@@ -1,6 +1,6 @@
-// Offloading: what a part keeps for the backward is copied to the host's memory after its forward
-// (direction O) and back before the first gradient that reads it (direction I), each way on its
-// copy lane, under the compute of other layers.
+// Activation offload: bytes that a part keeps are copied to host memory after its forward
+// (direction O) and back before the first gradient that reads them (direction I). Each direction
+// has its own copy lane, under the compute of other layers.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,30 @@
 
 namespace weft::schedule {
 
-// Whether of the layers of a chunk that may offload a part the one at `place`, from 0, does: as
-// many as the share says, spread evenly.
+// True if layer number `place`, from 0, of the layers that can offload a part does so; the share is
+// spread evenly.
 bool is_offloaded_nth(std::size_t place, double share);
 
 struct PiecePlace {
   int layer = 0;
-  std::size_t index = 0;  // in Anatomy::layers[layer]
+  std::size_t index = 0;  // index in Anatomy::layers[layer]
 };
 
-// The pieces of that name in a chunk that can be offloaded, by layer: neither recomputed, nor in
-// the last layer in front of the head, which its backward follows at once, nor what the chunk
-// itself hands on. After with_recomputation.
+// Pieces of that name in a chunk that can be offloaded, by layer. Excluded: recomputed pieces, the
+// last layer before the head, whose backward follows at once, and the chunk's output. Applied after
+// with_recomputation.
 std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
                                     const Chunk& chunk,
                                     const PieceName& name);
 
-// The anatomy in which these parts are offloaded: in their share of the layers of each chunk that
-// have them to offload, spread evenly.
+// Anatomy with these parts offloaded, in their share of the eligible layers of each chunk, spread
+// evenly.
 Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts);
 
-// A training order with the O and I nodes that `offloading`, its anatomy with offloading, asks for:
-// each O behind its forward, each I in front of the gradient of the offloaded part that came before
-// it or earlier (returns_ahead.h), so that it has at least the time between two of them. After all
-// passes that move compute. `load`: what a micro-batch brings.
+// Adds the O and I nodes of `offloading` to a training order. Each O follows its forward. Each I
+// comes before the gradient of the previous offloaded part, or earlier (returns_ahead.h), so that
+// it has at least the time between two of them. Applied after all passes that move compute. `load`:
+// per micro-batch.
 Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches, const Load& load);
 
 }  // namespace weft::schedule

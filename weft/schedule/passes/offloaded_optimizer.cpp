@@ -24,7 +24,7 @@ bool overlap(const base::Range& a, const base::Range& b) {
   return a.begin < b.begin + b.count && b.begin < a.begin + a.count;
 }
 
-// When gradients are what the optimizer reads: summed over all who have them.
+// A download starts when gradients are final: summed over all ranks that have them.
 StepNodeAnatomy download_of(const Anatomy& anatomy,
                             const BucketAnatomy& bucket,
                             const OffloadedAnatomy& offloaded) {
@@ -38,7 +38,7 @@ StepNodeAnatomy download_of(const Anatomy& anatomy,
     download.after = {sum};
     return download;
   }
-  // Nobody else has any: as soon as those that travel are written.
+  // Without sums over other ranks: as soon as the gradients to copy are written.
   if (bucket.has_table && ends_with(anatomy, kBothTables)) download.after = {kBothTables};
   for (const BucketItem& item : bucket.items) {
     if (!overlap(item.elements, offloaded.elements)) continue;

@@ -1,7 +1,7 @@
-// Optimizer state that lies in host memory (optimizer.optimizer_cpu_offload) is changed there,
-// bucket by bucket: gradients travel to the host, its cores change state and weights, the weights
-// travel back. Each way has its copy lane, and the host's work is on the host lane: the thread that
-// issues does it, with others to help.
+// Optimizer state in host memory (optimizer.optimizer_cpu_offload) is updated there, bucket by
+// bucket. Gradients travel to the host, its cores update state and weights, and the weights travel
+// back. Each direction has a copy lane; the update is on the host lane, run by the issuing thread
+// and helper threads.
 //
 //   one by one   copy     d0        d1        d2
 //                host        u0        u1        u2
@@ -11,11 +11,11 @@
 //                host        u0 u1 u2 u3
 //                copy_in        up0 up1 up2 up3
 //
-// A bucket's memory between device and host is one of two slots (or one): a download waits for the
-// update that read its slot last, and an update for the upload that did. Every update waits for
-// `clip`, with clipping or without: a step that is not finite changes nothing. Overlapped, the
-// first downloads stand before `norm`: they wait only for their own gradients, and run under the
-// rest of the backward.
+// A bucket's buffer between device and host is one of two slots (or one). A download waits for the
+// update that last read its slot, an update for the upload that did. Every update waits for `clip`,
+// with or without clipping: a step that is not finite changes no state. If overlapped, the first
+// downloads come before `norm`: they wait only for their own gradients and run under the rest of
+// the backward.
 #pragma once
 
 #include "weft/derive/memory/optimizer_offload.h"
@@ -24,11 +24,11 @@
 
 namespace weft::schedule {
 
-// The anatomy with these nodes. Gathers at the end of a step wait for the uploads of their bucket.
-// After with_gathers_ahead.
+// Adds these nodes to an anatomy. Gathers at the end of a step wait for the uploads of their
+// bucket. Applied after with_gathers_ahead.
 Anatomy with_offloaded_optimizer(Anatomy anatomy, const derive::OptimizerOffload& offload);
 
-// The order of such an anatomy, from one without.
+// Adds these nodes to an order without them.
 Graph place_offloaded(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
 }  // namespace weft::schedule

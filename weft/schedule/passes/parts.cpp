@@ -9,8 +9,7 @@
 namespace weft::schedule {
 namespace {
 
-// The nodes of the parts that stand for a node, in the order they run; the node itself where it is
-// not split.
+// Nodes of the parts of a node, in execution order; the node itself if it is not split.
 std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
   const Scope scope = row_of(node.piece).scope;
   const bool can_be_split = scope == Scope::Layer || scope == Scope::ChunkEnd;
@@ -27,8 +26,8 @@ std::vector<Node> parts_of(const Anatomy& split, const Node& node) {
   return nodes;
 }
 
-// What is behind a piece is behind its last part; and where that is an exchange in steps, behind
-// the part before it too, one step of which has no exchange.
+// Pieces that follow a split piece follow its last part. If that is a stepwise exchange, they also
+// follow the part before it, because one step has no exchange.
 std::vector<PieceName> last_parts_of(const PieceAnatomy& piece) {
   const PieceAnatomy& last = piece.parts.back();
   std::vector<PieceName> names{{piece.piece, last.part}};
@@ -42,7 +41,7 @@ std::vector<PieceName> last_parts_of(const PieceAnatomy& piece) {
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
   for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
     std::vector<PieceAnatomy> detailed;
-    std::map<Piece, std::vector<PieceName>> last_parts;  // of those that are split here
+    std::map<Piece, std::vector<PieceName>> last_parts;  // of pieces that are split here
     for (PieceAnatomy& piece : *list) {
       const bool is_named = std::ranges::find(pieces, piece.piece) != pieces.end();
       if (!is_named || piece.parts.empty()) {
@@ -52,7 +51,7 @@ Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
       last_parts[piece.piece] = last_parts_of(piece);
       std::ranges::move(piece.parts, std::back_inserter(detailed));
     }
-    // What came after a piece comes after its last part; so do parts that are to be split later.
+    // Followers of a piece follow its last part; so do parts that are split later.
     const auto comes_after_parts = [&](PieceAnatomy& piece) {
       std::vector<PieceName> after;
       for (const PieceName& before : piece.after) {

@@ -1,5 +1,5 @@
-// Pieces split into their parts (piece_parts.h), each a node with its own lane, dependencies,
-// gradients and kept bytes, so that other passes can move, exchange or recompute a part.
+// Splits pieces into their parts (piece_parts.h). Each part becomes a node with its own lane,
+// dependencies, gradients and kept bytes, which other passes can move, exchange or recompute.
 #pragma once
 
 #include <span>
@@ -9,12 +9,11 @@
 
 namespace weft::schedule {
 
-// The anatomy in which these pieces are their parts. What has no parts, or none of these pieces,
-// stays as it is.
+// Anatomy with these pieces split. Pieces without parts stay.
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces);
 
-// A training order of whole pieces as one of parts, `split` being its anatomy with parts: where a
-// node stood, its parts stand one after the other. Over any order.
+// Replaces nodes of a training order by their parts, one after the other; `split` is the anatomy
+// with parts. Applicable to any order.
 Graph split_parts(const Graph& graph, const Anatomy& split, int micro_batches);
 
 }  // namespace weft::schedule

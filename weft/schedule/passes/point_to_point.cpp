@@ -13,7 +13,7 @@
 namespace weft::schedule {
 namespace {
 
-// The entry that takes up what each receive brings: the first that requires it.
+// Entry that consumes each receive: the first one that requires it.
 std::map<Node, std::size_t> takers(const NamedEntries& entries,
                                    const Anatomy& anatomy,
                                    int micro_batches) {
@@ -26,12 +26,12 @@ std::map<Node, std::size_t> takers(const NamedEntries& entries,
   return takers;
 }
 
-// What stands between two exchanges.
+// Entries between two exchanges.
 struct Round {
   NamedEntries receives, work, sends;
 };
 
-// The round of every turn of one pipeline rank.
+// Round of every turn of one pipeline rank.
 class RoundOf {
  public:
   RoundOf(PipelineShape shape, int pp_rank) {
@@ -55,8 +55,8 @@ class RoundOf {
   std::map<std::tuple<bool, int, int>, int> of_turn_;
 };
 
-// The round before which a receive is posted. Round i of rank r happens at time i + r, and what is
-// sent after a round is received at the same time; it may be needed only rounds later.
+// Round before which a receive is posted. Round i of rank r happens at time i + r, and a send after
+// a round is received at that time; its data may be needed only rounds later.
 class PostingRound {
  public:
   PostingRound(const PipelineShape& shape, const RoundOf& own) : shape_(shape), own_(own) {
@@ -64,7 +64,8 @@ class PostingRound {
   }
 
   int operator()(const Node& receive) const {
-    const int needed = own_(receive, receive.chunk / shape_.pp);  // a ring's
+    // consuming round of a ring placement
+    const int needed = own_(receive, receive.chunk / shape_.pp);
     if (shape_.vpp == 1) return needed;
     const int stage = meeting_of(receive).chunk, sender = stage % shape_.pp;
     const int sent = senders_[static_cast<std::size_t>(sender)](receive, stage / shape_.pp);
@@ -85,7 +86,7 @@ Graph prefetch_receives(const Graph& graph,
                         FirstReceive first) {
   const NamedEntries entries = named_entries(graph);
   const std::map<Node, std::size_t> taken_by = takers(entries, anatomy, micro_batches);
-  std::vector<NamedEntries> posted(entries.size());  // in the place of, or behind, each entry
+  std::vector<NamedEntries> posted(entries.size());  // at, or after, each entry
   NamedEntries order;
   std::array<std::optional<std::size_t>, kLanes> last_taker;
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -1,5 +1,5 @@
-// When pipeline neighbours exchange. In the plain order a chunk's input is received just before its
-// turn and its output sent just after.
+// Times of exchanges between pipeline neighbours. In the plain order, a chunk's input is received
+// just before its turn, and its output sent just after.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -8,21 +8,21 @@
 
 namespace weft::schedule {
 
-// When the first receive of a lane is posted: where its turn begins, or with the step
-// (model.overlap_p2p_comm_warmup_flush), so that what comes while the pipeline fills comes under
-// compute too; its memory is taken as long.
+// Post of a lane's first receive. InItsPlace: where its turn begins. AtOnce: with the step
+// (model.overlap_p2p_comm_warmup_flush), so that transfers during warm-up also travel under
+// compute; this holds the memory longer.
 enum class FirstReceive { InItsPlace, AtOnce };
 
-// comm_overlap.overlap_p2p_comm: each receive is posted as soon as the one before it on its lane
-// has been taken up, so that what arrives does so under compute, also while the pipeline drains;
-// nobody waits for a send.
+// comm_overlap.overlap_p2p_comm: posts each receive as soon as its predecessor on the lane has been
+// consumed. Data then arrives under compute, also while the pipeline drains; no node waits for a
+// send.
 Graph prefetch_receives(const Graph& graph,
                         const Anatomy& anatomy,
                         int micro_batches,
                         FirstReceive first);
 
-// Batched: between two rounds (see turns.h) the sends of the one and the receives of the next are
-// one exchange, and compute goes on when all of it is over.
+// Batched exchange: between two rounds (turns.h), the sends of the one and the receives of the next
+// form one exchange, and compute waits for all of it.
 Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const PipelineShape& shape);
 
 }  // namespace weft::schedule

@@ -11,7 +11,7 @@
 namespace weft::schedule {
 namespace {
 
-// Writes entries, each behind the recomputations it needs.
+// Writes entries, each after the recomputations it needs.
 class Inserter {
  public:
   Inserter(const Anatomy& anatomy, int micro_batches)
@@ -44,7 +44,7 @@ PieceAnatomy* find(std::vector<PieceAnatomy>& pieces, const PieceName& name) {
   return found == pieces.end() ? nullptr : &*found;
 }
 
-// The part of attention whose heads context-parallel ranks exchange; null where they do not.
+// Part of attention that feeds the exchange of heads; nullptr: no such exchange.
 PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
   if (find(pieces, {Piece::Attention, Part::Heads}) == nullptr) return nullptr;
   for (const Part part : {Part::Expand, Part::Turn}) {
@@ -53,9 +53,9 @@ PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
   return find(pieces, {Piece::Attention, Part::Qkv});
 }
 
-// Whether a piece that keeps nothing runs again, for what is behind it to be remade: rows that
-// travel to the experts, queries and keys of heads that are exchanged, and the projection of
-// attention where its sum is remade.
+// True for pieces without kept bytes that must run again to feed recomputed ones. These are the
+// transfers of expert rows, queries and keys before an exchange of heads, and attention's
+// projection if its sum is recomputed.
 bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
   if (piece.piece == Piece::Permute || piece.piece == Piece::Dispatch) return true;
   if (piece.piece != Piece::Attention) return false;
@@ -65,8 +65,8 @@ bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
   return is_in_front_of_sum && sum != nullptr && sum->remade != Bytes{};
 }
 
-// Where context-parallel ranks exchange heads: these travel again with what hands them over, and
-// the output of attention where both attention and what reads it run again.
+// If context-parallel ranks exchange heads, these are resent together with the part that feeds
+// them. Attention's output is resent if both attention and its reader are recomputed.
 void follow_heads(std::vector<PieceAnatomy>& pieces) {
   const PieceAnatomy* hands_over = hands_heads_over(pieces);
   if (hands_over == nullptr) return;
@@ -80,7 +80,7 @@ void follow_heads(std::vector<PieceAnatomy>& pieces) {
   for (const Part out : {Part::Tokens, Part::Proj}) part(out).is_recomputed = comes_out_again;
 }
 
-// Whether a piece stands between what every layer makes again and the layer's output.
+// True for pieces between a layer's common recomputation and its output.
 bool ends_layer(const PieceAnatomy& piece) {
   if (piece.piece == Piece::Combine || piece.piece == Piece::Merge) return true;
   const bool is_of_products =
@@ -89,7 +89,7 @@ bool ends_layer(const PieceAnatomy& piece) {
                             piece.part == Part::Gate || piece.part == Part::Add);
 }
 
-// Whether a list of pieces is one of the first layers of a chunk of this rank.
+// True if a list of pieces belongs to one of the first layers of a chunk.
 bool is_among_first(const Anatomy& anatomy, const std::vector<PieceAnatomy>& list, int layers) {
   return std::ranges::any_of(anatomy.chunks, [&](const Chunk& chunk) {
     const int end = chunk.first_layer + std::min(layers, chunk.layers);
@@ -100,7 +100,7 @@ bool is_among_first(const Anatomy& anatomy, const std::vector<PieceAnatomy>& lis
   });
 }
 
-// Rows that experts are to read again must travel again.
+// Rows that experts read again must be resent.
 void check_rows(const std::vector<PieceAnatomy>& pieces) {
   const auto runs_again = [&](Piece piece, Part part) {
     return std::ranges::any_of(pieces, [&](const PieceAnatomy& each) {

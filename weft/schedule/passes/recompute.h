@@ -1,6 +1,6 @@
-// Recomputation: what a piece or a part keeps for the backward is dropped after the forward and
-// made again, by a node of direction R, before the first gradient that reads it. The rows that
-// experts read are made again by moving them again: `permute` and `dispatch` run again too.
+// Recomputation: bytes that a piece or a part keeps are dropped after the forward and made again,
+// by a node of direction R, before the first gradient that reads them. Rows of experts are made
+// again by sending them again: `permute` and `dispatch` also run again.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,21 @@
 
 namespace weft::schedule {
 
-// The anatomy in which these pieces (all parts, where they are split) or parts are recomputed in
-// every layer that has them, or in the first `layers` of each chunk. ConfigError where one remakes
-// nothing.
+// Anatomy that recomputes these pieces (all parts, if split) or parts, in every layer that has them
+// or in the first `layers` of each chunk. Throws ConfigError if one has nothing to recompute.
 Anatomy with_recomputation(Anatomy anatomy,
                            std::span<const PieceName> names,
                            std::optional<int> layers = std::nullopt);
 
-// The same of an anatomy whose layers are recomputed whole: of every `group` layers in a row of a
-// chunk the first alone keeps its input, and all but the last make their output again.
+// Anatomy that recomputes whole layers: of every `group` consecutive layers of a chunk, only the
+// first keeps its input, and all but the last recompute their output.
 Anatomy with_grouped_layers(Anatomy anatomy, int group);
 
-// The parts that are recomputed whatever the config says: what tensor-parallel ranks gathered.
+// Parts that are always recomputed: gathered tokens of tensor-parallel ranks, and keys of other
+// context-parallel ranks.
 std::vector<PieceName> always_recomputed(Anatomy& anatomy);
 
-// A training order with the R nodes that `recomputing`, its anatomy with recomputation, asks for:
-// each as late as it may stand.
+// Adds the R nodes of `recomputing` to a training order, each as late as possible.
 Graph recompute(const Graph& graph, const Anatomy& recomputing, int micro_batches);
 
 }  // namespace weft::schedule

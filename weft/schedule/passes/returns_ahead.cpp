@@ -17,7 +17,7 @@ namespace {
 
 using base::at;
 
-// More would hold what a slow link cannot use anyway.
+// A longer lead would hold memory without helping a slow link.
 constexpr int kMostLayersAhead = 4;
 
 class Returns {
@@ -52,7 +52,8 @@ class Returns {
  private:
   bool is_return(std::size_t i) const { return order_[i].node.direction == Direction::I; }
 
-  // Beside every entry: what is kept before it or behind it, below the most of its kind.
+  // Room beside every entry: the maximum kept bytes of its kind, less those kept before or after
+  // it.
   void look_for_room() {
     Graph graph;
     for (const NamedEntry& entry : order_) {
@@ -90,7 +91,7 @@ class Returns {
       if (!is_copy(lane_of(anatomy_, order_[i].node))) room_[i] -= bytes;
     }
     latest_ = to;
-    // It waits for the compute in front of it, whose memory it may get.
+    // The copy waits for the compute before it, whose memory it may get.
     NamedEntry copy{.node = in, .waits = {}};
     if (compute_until_[to - 1]) copy.waits.push_back(*compute_until_[to - 1]);
     in_front_[to].push_back(std::move(copy));
@@ -107,10 +108,10 @@ class Returns {
   const Load load_;
   std::vector<NamedEntries> in_front_;
   std::unordered_map<Node, std::size_t, NodeHash> places_;
-  std::optional<Node> compute_;                     // the last so far
-  std::vector<std::optional<Node>> compute_until_;  // the same, by entry
-  std::vector<std::int64_t> room_;                  // bytes, by entry
-  std::size_t latest_ = 0;                          // place of the last one moved
+  std::optional<Node> compute_;                     // last so far
+  std::vector<std::optional<Node>> compute_until_;  // by entry: last compute before it
+  std::vector<std::int64_t> room_;                  // by entry, in bytes
+  std::size_t latest_ = 0;                          // place of the last moved copy
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Copies from the host's memory stand as early as memory allows, so that a link that is slow for a
-// while has more than the time of one layer.
+// Moves copies from host memory as early as memory allows, so that a temporarily slow link has more
+// than one layer's time.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -7,10 +7,9 @@
 
 namespace weft::schedule {
 
-// A training order in which every I node is moved forward, by up to a few layers, past entries that
-// have room for what it brings: beside no node there is more than beside the node of its kind
-// (piece, part and direction) that had the most beside it in `order`. Buffers that live inside a
-// node are those of its kind, so that no peak grows. `load`: what a micro-batch brings.
+// Moves every I node forward, by up to a few layers, past entries with room for its bytes. No node
+// has more memory beside it than its kind (piece, part and direction) had at most in `order`.
+// Buffers within a node are equal for its kind, so no peak grows. `load`: per micro-batch.
 NamedEntries bring_ahead(const NamedEntries& order,
                          const Anatomy& offloading,
                          int micro_batches,

@@ -1,6 +1,5 @@
-// A graph taken apart into entries that name the nodes they wait for, so that a pass can change the
-// order and write it down again: waits that the anatomy requires come back by themselves, whatever
-// the order.
+// Graph as entries that name the nodes they wait for, so that a pass can change the order and write
+// the graph again. Writing adds the waits that the anatomy requires, in any order.
 #pragma once
 
 #include <vector>
@@ -10,7 +9,7 @@
 
 namespace weft::schedule {
 
-// An entry of a graph whose waits are nodes, not places in the graph.
+// Entry whose waits are nodes rather than indices.
 struct NamedEntry {
   Node node;
   std::vector<Node> waits;
@@ -20,10 +19,10 @@ using NamedEntries = std::vector<NamedEntry>;
 
 NamedEntries named_entries(const Graph& graph);
 
-// Of a training step. Every node that an entry waits for or requires comes before it.
+// Writes a training step. Every node that an entry waits for or requires must come before it.
 Graph write(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches);
 
-// Puts the entry at `from` behind the one at `to`; from < to.
+// Moves the entry at `from` behind the one at `to`; from < to.
 void move_behind(NamedEntries& entries, std::size_t from, std::size_t to);
 
 }  // namespace weft::schedule

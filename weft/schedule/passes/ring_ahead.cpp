@@ -11,8 +11,8 @@
 namespace weft::schedule {
 namespace {
 
-// What attention does one step before it reads what an exchange brings; the first to be read has no
-// such step, and attention that runs again reads all of it at once.
+// Attention step before the one that reads a received ring step; nullopt: the first step read, or
+// recomputed attention, which reads all steps at once.
 std::optional<Node> step_before(const Anatomy& anatomy, const Node& node) {
   const bool brings = node.direction == Direction::F || node.direction == Direction::R;
   if (!brings || node.part != Part::Ring) return {};
@@ -31,7 +31,7 @@ std::optional<Node> step_before(const Anatomy& anatomy, const Node& node) {
 }  // namespace
 
 Graph run_ring_ahead(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
-  std::unordered_map<Node, NamedEntry, NodeHash> ahead;  // by the node that it is put in front of
+  std::unordered_map<Node, NamedEntry, NodeHash> ahead;  // by the node that they precede
   NamedEntries rest;
   for (NamedEntry& entry : named_entries(graph)) {
     const std::optional<Node> before = step_before(anatomy, entry.node);
@@ -54,8 +54,8 @@ Graph run_ring_ahead(const Graph& graph, const Anatomy& anatomy, int micro_batch
 
 Graph run_ring_in_line(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   NamedEntries entries = named_entries(graph);
-  std::optional<Node> compute;  // the last
-  std::vector<Node> exchanges;  // since then
+  std::optional<Node> compute;  // last one
+  std::vector<Node> exchanges;  // after `compute`
   for (NamedEntry& entry : entries) {
     const Lane lane = lane_of(anatomy, entry.node);
     if (lane == Lane::Compute) {

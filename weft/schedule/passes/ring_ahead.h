@@ -1,4 +1,4 @@
-// When what context-parallel ranks exchange travels.
+// Times of exchanges between context-parallel ranks.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -6,15 +6,15 @@
 
 namespace weft::schedule {
 
-// Both over any training order, the last of the passes: they move what recomputation brings again
-// too.
+// Both passes apply to any training order, last of all passes: they also move exchanges of
+// recomputations.
 
-// Exchanges in steps (`ring#i`) one step ahead of what reads them: the keys of step i travel while
-// attention is with those of the step before, and gradients go home under the step after.
+// Moves stepwise exchanges (`ring#i`) one step ahead of their reader. Keys of step i travel during
+// attention of the previous step, and gradients return during the following step.
 Graph run_ring_ahead(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
-// Without that: no exchange beside compute, each begins when the compute in front of it is over and
-// holds up what is behind it.
+// Without overlap: an exchange starts when the compute before it has ended, and holds up the
+// compute behind it.
 Graph run_ring_in_line(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
 }  // namespace weft::schedule

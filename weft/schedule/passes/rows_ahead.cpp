@@ -31,7 +31,7 @@ class RowsAhead {
     order.reserve(entries_.size());
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!is_moved_[i]) order.push_back(entries_[i]);
-      // What they wait for is what they require.
+      // Their waits are their requirements.
       for (const std::size_t moved : behind_[i]) {
         order.push_back({.node = entries_[moved].node, .waits = {}});
       }
@@ -62,8 +62,8 @@ class RowsAhead {
     }
   }
 
-  // An entry and all that it requires and that stands behind the anchor. False where some of that
-  // does not run again, so that nothing can be moved.
+  // Collects an entry and its requirements behind the anchor. False if one of those is not a
+  // recomputation: no entry can be moved then.
   bool collect(std::size_t entry, std::size_t anchor, std::vector<std::size_t>& moved) const {
     if (entry < anchor || is_moved_[entry] || std::ranges::find(moved, entry) != moved.end()) {
       return true;
@@ -79,7 +79,7 @@ class RowsAhead {
   NamedEntries entries_;
   const Anatomy& anatomy_;
   const int micro_batches_;
-  std::vector<std::vector<std::size_t>> behind_;  // entries that now stand behind each
+  std::vector<std::vector<std::size_t>> behind_;  // entries to insert behind each entry
   std::vector<bool> is_moved_;
   std::unordered_map<Node, std::size_t, NodeHash> places_;
   std::map<Backward, std::size_t> anchors_;

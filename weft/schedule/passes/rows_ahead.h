@@ -1,5 +1,5 @@
-// Rows that travel to their experts once more (passes/recompute.h) travel under the compute of
-// another micro-batch, where there is some.
+// Moves resent expert rows (passes/recompute.h) under compute of another micro-batch, if there is
+// any.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -7,10 +7,10 @@
 
 namespace weft::schedule {
 
-// A training order in which every dispatch that runs again, with what runs again in front of it,
-// stands behind the first combine of its layer's backward. In an interleaved order that is where
-// the gradients of the experts' outputs travel, with the forward of another micro-batch behind
-// them, and so both travel under it; in a plain order nothing stands between, and nothing moves.
+// Moves every recomputed dispatch, with the recomputed nodes before it, behind the first combine of
+// its layer's backward. In an interleaved order, the gradients of the experts' outputs travel
+// there, followed by the forward of another micro-batch; both then travel under it. In a plain
+// order no node lies between, and the order stays.
 Graph bring_rows_ahead(const Graph& graph, const Anatomy& recomputing, int micro_batches);
 
 }  // namespace weft::schedule

@@ -8,19 +8,19 @@
 namespace weft::schedule {
 namespace {
 
-// One layer of one micro-batch, one way: layer, micro-batch, whether forward.
+// One layer and micro-batch in one direction: layer, micro-batch, true if forward.
 using Way = std::tuple<int, int, bool>;
 
 Way way_of(const Node& node) {
   return {node.layer, node.micro_batch, node.direction == Direction::F};
 }
 
-// The shared experts' entries of one way.
+// Shared experts' entries of one layer, micro-batch and direction.
 struct Halves {
-  NamedEntries under_first, under_second;  // of the two times that rows travel
+  NamedEntries under_first, under_second;  // under the first transfer of rows, and under the second
 };
 
-// The first product and what it reads; then the second and what is made of it.
+// First half: the first product and its gather. Second half: the rest.
 bool is_of_first_half(Part part) { return part == Part::Gather || part == Part::Fc1; }
 
 std::map<Way, Halves> take_shared(NamedEntries& entries) {
@@ -40,7 +40,7 @@ std::map<Way, Halves> take_shared(NamedEntries& entries) {
   return taken;
 }
 
-// Whether the last of a layer's rows set out on their way back.
+// True for the last return of a layer's rows.
 bool is_last_way_back(const Anatomy& anatomy, const Node& node) {
   const Place back = node.direction == Direction::F ? Place::Combine : Place::Dispatch;
   return row_of(node.piece).place == back &&
@@ -61,7 +61,7 @@ Graph overlap_shared_experts(const Graph& graph, const Anatomy& anatomy, int mic
   for (NamedEntry& entry : entries) {
     const auto own = shared.find(way_of(entry.node));
     const bool back = is_last_way_back(anatomy, entry.node);
-    // In front of the first experts, behind what travels to them.
+    // Before the first experts, after the transfers to them.
     if (own != shared.end() && row_of(entry.node.piece).place == Place::Between) {
       move(own->second.under_first, order);
     }

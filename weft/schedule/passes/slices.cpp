@@ -17,7 +17,7 @@ Leg leg_of(const Node& node) {
   return leg;
 }
 
-// The slices of one layer and micro-batch, one way.
+// Slices of one layer and micro-batch in one direction.
 class Slices {
  public:
   void add(NamedEntry entry) {
@@ -27,8 +27,8 @@ class Slices {
     slices_[slice][static_cast<std::size_t>(leg_of(entry.node))].push_back(std::move(entry));
   }
 
-  // Each slice sets out before the one ahead of it is with its experts, and is put in its place
-  // after the one behind it was.
+  // Each slice starts its transfer before the previous slice is with its experts, and is put in
+  // place after the next one has left them.
   void stagger(NamedEntries& order) {
     const std::size_t count = slices_.size();
     if (count > 0) move(0, Leg::There, order);
@@ -58,7 +58,7 @@ Graph stagger_slices(const Graph& graph, const Anatomy& anatomy, int micro_batch
   Slices slices;
   NamedEntries order;
   for (NamedEntry& entry : named_entries(graph)) {
-    // What has a leg and no slice (the host learns the sizes) goes with the first.
+    // Nodes with a leg but no slice (the host's sizes) go with the first slice.
     const PieceRow& row = row_of(entry.node.piece);
     const bool is_slice = row.is_sliced && entry.node.slice != kNone;
     const bool inside = is_slice || row.forward_leg != Leg::None;

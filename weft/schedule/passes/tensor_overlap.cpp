@@ -11,8 +11,8 @@
 namespace weft::schedule {
 namespace {
 
-// Whether a node is a step of the input gradient that a gather's weight gradient belongs to, or of
-// what that sends.
+// True for a step of the input gradient that belongs to a gather's weight gradient, or of its
+// sends.
 bool is_step_behind(const Anatomy& anatomy, const Node& gather, const Node& node) {
   if (node.direction != Direction::D || node.layer != gather.layer || node.piece != gather.piece ||
       node.micro_batch != gather.micro_batch) {
@@ -35,8 +35,8 @@ void gather_before_products(NamedEntries& entries, const Anatomy& anatomy) {
   }
 }
 
-// What an input gradient sends at once goes in front of the weight gradient behind it: memory that
-// this frees may be given to what is issued later, which then waits for it.
+// Moves an unsplit send of an input gradient before the following weight gradient. Memory that a
+// weight gradient frees may go to a later entry, which would then wait for the weight gradient.
 void send_before_weight_gradients(NamedEntries& entries, const Anatomy& anatomy) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Node sent = entries[i].node;
@@ -55,12 +55,12 @@ void send_before_weight_gradients(NamedEntries& entries, const Anatomy& anatomy)
   }
 }
 
-// The product whose gradients come first and with little cover, by its layer and micro-batch.
+// Product whose gradients arrive first and with little cover, by layer and micro-batch.
 Node product_of(int layer, int micro_batch, Piece piece) {
   return {.layer = layer, .micro_batch = micro_batch, .piece = piece};
 }
 
-// The product that the transfer brings the first gradients for.
+// Product whose first gradients the transfer brings.
 std::optional<Node> product_begun_by(const Anatomy& anatomy, const Node& node) {
   const bool brings = node.direction == Direction::D && node.part == Part::Scatter;
   if (!brings || node.piece == Piece::Embed || node.piece == Piece::Head) return std::nullopt;
@@ -75,7 +75,7 @@ bool has_dense_feed_forward(const Anatomy& anatomy, int layer) {
                              [](const PieceAnatomy& piece) { return piece.piece == Piece::Mlp; });
 }
 
-// The product that a weight gradient shall cover the transfer for.
+// Product whose transfer a weight gradient covers.
 std::optional<Node> product_covered_by(const Anatomy& anatomy, const Node& node) {
   if (node.direction != Direction::W) return std::nullopt;
   const bool is_feed_forward = node.piece == Piece::Mlp || node.piece == Piece::Shared;
@@ -90,10 +90,11 @@ std::optional<Node> product_covered_by(const Anatomy& anatomy, const Node& node)
   return product_of(node.layer - 1, node.micro_batch, Piece::Mlp);
 }
 
-// Behind the transfer, not only beside it: memory that a weight gradient frees may be given to what
-// is issued later, which then waits for it. Those that stand behind it already stay.
+// Places weight gradients behind the transfer, not only beside it. Memory that a weight gradient
+// frees may go to a later entry, which would then wait for the weight gradient. Entries that are
+// behind it already stay.
 NamedEntries cover_products(NamedEntries entries, const Anatomy& anatomy) {
-  std::unordered_map<Node, NamedEntries, NodeHash> held;  // by the product
+  std::unordered_map<Node, NamedEntries, NodeHash> held;  // by product
   std::unordered_set<Node, NodeHash> begun;
   NamedEntries order;
   for (NamedEntry& entry : entries) {
@@ -118,7 +119,7 @@ bool is_of_attention(const Node& node, Direction direction, Part part) {
   return node.piece == Piece::Attention && node.direction == direction && node.part == part;
 }
 
-// How many entries from `at` on are of one micro-batch's embedding, forward or not.
+// Number of entries from `at` on that belong to one micro-batch's embedding, forward or backward.
 std::size_t embedding_at(const NamedEntries& entries, std::size_t at, bool is_forward) {
   std::size_t end = at;
   while (end < entries.size() && entries[end].node.piece == Piece::Embed &&
@@ -129,8 +130,8 @@ std::size_t embedding_at(const NamedEntries& entries, std::size_t at, bool is_fo
   return end - at;
 }
 
-// In front of the last weight gradient of attention's projection, where a backward ends at `end`:
-// behind it come attention's core and little for the tp lane. Else `end`.
+// Place before the last weight gradient of attention's projection, if a backward ends at `end`:
+// after it come attention's core and little work for the tp lane. Otherwise `end`.
 std::size_t place_beside_backward(const NamedEntries& entries, std::size_t end) {
   for (std::size_t at = end; at > 0 && entries[at - 1].node.direction != Direction::F; --at) {
     if (std::ranges::find(entries[end].waits, entries[at - 1].node) != entries[end].waits.end()) {
@@ -153,8 +154,8 @@ void embed_beside_backwards(NamedEntries& entries) {
   }
 }
 
-// Where a forward follows: its gradients travel behind the first tokens that this gathers, and are
-// added behind its first core.
+// If a forward follows, the embedding's gradients travel after the forward's first gather, and are
+// added after its first core.
 void embed_beside_forwards(NamedEntries& entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (embedding_at(entries, i, false) != 2) continue;

@@ -1,17 +1,17 @@
-// Places in the order where tensor-parallel ranks exchange tokens in steps
-// (comm_overlap.tp_comm_overlap), each under the product beside it. The rest goes beside products
-// that have nothing to do with it:
+// Placement of stepwise token exchanges between tensor-parallel ranks
+// (comm_overlap.tp_comm_overlap), each under the product beside it. Further moves put transfers
+// beside unrelated products:
 //
-// - What a weight gradient reads is gathered again in front of its input gradient, which keeps the
-//   tp lane busy with what it sends; behind that, the weight gradient would wait.
-// - What an input gradient sends at once goes in front of the weight gradient that runs meanwhile.
-// - The weight gradient of a feed-forward's second product goes behind the gradients (at once, or
-//   the first of them) for attention's projection, and that of the projection behind the first for
-//   the feed-forward before it: those products are small, and what comes needs more cover. Where
-//   weight gradients wait, the feed-forward's first takes the place of its second.
-// - The embedding, which has no products: where a forward follows a backward, its tokens come
-//   beside the end of that backward, and the gradients of that backward go beside the beginning of
-//   the forward.
+// - The input of a weight gradient is gathered again before its input gradient, whose sends then
+//   keep the tp lane busy; behind those sends, the weight gradient would wait.
+// - An unsplit send of an input gradient goes before the weight gradient that runs meanwhile.
+// - Attention's projection is small, so its incoming gradients need more cover: the weight gradient
+//   of a feed-forward's second product follows the first of them (or all, if unsplit). The
+//   projection's weight gradient in turn follows the first gradients of the feed-forward before it.
+//   If weight gradients are delayed, the feed-forward's first product takes the place of its
+//   second.
+// - The embedding has no products. If a forward follows a backward, its tokens arrive beside the
+//   end of that backward, and the backward's gradients leave beside the beginning of the forward.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -19,7 +19,7 @@
 
 namespace weft::schedule {
 
-// Over any training order with recomputation.
+// Applied to any training order with recomputation.
 Graph overlap_tensor_exchange(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
 }  // namespace weft::schedule

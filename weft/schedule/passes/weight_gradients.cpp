@@ -15,8 +15,8 @@ bool is_split(const Node& node, const IsSplit& split) {
   return node.direction == Direction::W && split(row_of(node.piece));
 }
 
-// Whoever waits for a weight gradient only because it was one with its D waits for the D, of
-// several steps the last.
+// Nodes that waited for a weight gradient only as part of a unit wait for its D, of several steps
+// the last.
 void uncouple(NamedEntries& entries, const Anatomy& anatomy, const IsSplit& split) {
   for (NamedEntry& entry : entries) {
     const bool adds_up =
@@ -31,7 +31,7 @@ void uncouple(NamedEntries& entries, const Anatomy& anatomy, const IsSplit& spli
   }
 }
 
-// Behind which entry a weight gradient runs, where it does not stay.
+// Entry that a weight gradient follows; nullopt: it stays.
 using Behind = std::function<std::optional<std::size_t>(const NamedEntries&, std::size_t)>;
 
 void move_split(NamedEntries& entries, const IsSplit& split, const Behind& behind) {
@@ -50,8 +50,7 @@ std::optional<std::size_t> place_behind(const NamedEntries& entries,
   return std::nullopt;
 }
 
-// The combine of a forward that is next on the wire, before the experts of a backward and in the
-// same turn.
+// Next forward combine on the wire, before a backward's experts and within the turn.
 std::optional<std::size_t> forward_combine_behind(const NamedEntries& entries, std::size_t from) {
   for (std::size_t i = from + 1; i < entries.size(); ++i) {
     const Node& node = entries[i].node;
@@ -63,7 +62,7 @@ std::optional<std::size_t> forward_combine_behind(const NamedEntries& entries, s
   return std::nullopt;
 }
 
-// The nodes of the pieces of a place in a node's layer, ascending, in the direction of D.
+// Backward nodes of a place in a node's layer, ascending.
 std::vector<Node> gradients_at(const Anatomy& anatomy, Node node, Place place) {
   node.direction = Direction::D;
   std::vector<Node> found;
@@ -74,8 +73,8 @@ std::vector<Node> gradients_at(const Anatomy& anatomy, Node node, Place place) {
   return found;
 }
 
-// What a layer's input gradient sets off: the combine of the layer before it, or the send to the
-// stage before.
+// Transfer that a layer's input gradient starts: the previous layer's combine, or the send to the
+// previous stage.
 std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   const Chunk& chunk = chunk_of_layer(anatomy, node.layer);
   if (node.layer == chunk.first_layer) {
@@ -92,7 +91,7 @@ std::optional<Node> set_off_by(const Anatomy& anatomy, const Node& node) {
   return combines.back();
 }
 
-// What a weight gradient waits for, so that it covers what travels.
+// Node that a weight gradient waits for, so that it covers the transfer.
 std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
   switch (row_of(node.piece).cover) {
     case Cover::Unsplit:
@@ -110,8 +109,8 @@ std::optional<Node> sets_out_before(const Anatomy& anatomy, const Node& node) {
   UNREACHABLE("what {} covers", print(node));
 }
 
-// The exchange that runs beside the weight gradient of a head or an embedding: the combine that the
-// head's input gradient sets off, or the forward's that is under way when the backward has ended.
+// Exchange beside the weight gradient of a head or an embedding: the combine that the head's input
+// gradient starts, or the forward's combine in flight when the backward has ended.
 std::optional<std::size_t> covered_by_end(const Anatomy& anatomy,
                                           const NamedEntries& entries,
                                           std::size_t from) {

@@ -1,5 +1,5 @@
-// Splits weight gradients from the backward: what waited for a D and its W waits for the D alone,
-// and the W runs while something travels.
+// Splits weight gradients from the backward: nodes that waited for a D and its W wait for the D
+// alone, and the W runs during a transfer.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -8,25 +8,24 @@
 
 namespace weft::schedule {
 
-// comm_overlap.delay_wgrad_compute, over the interleaved order: experts, shared experts, attention
-// and feed-forward; the router's and norms' stay. Attention's and the shared experts' run while the
-// combine of the layer before travels, or the send, that attention's D sets off, those of a slice
-// behind the last slice's D. Where dispatches travel beside attention, the other micro-batch's
-// combine follows that one on the wire: what it waits for goes first. And there the head's runs
-// while the first combine travels, the embedding's while the forward's last one does; else these
-// stay too.
+// comm_overlap.delay_wgrad_compute, for the interleaved order. Delayed: experts, shared experts,
+// attention and feed-forward; router and norms stay. Attention and shared experts run during the
+// previous layer's combine, or the send, that attention's D starts; a slice's W runs after the last
+// slice's D. If dispatches travel beside attention, the other micro-batch's combine follows that
+// one on the wire, and the nodes it waits for go first. The head's W then runs during the first
+// combine, the embedding's during the forward's last one; otherwise both stay.
 Graph delay_weight_gradients(const Graph& graph,
                              const Anatomy& anatomy,
                              int micro_batches,
                              DispatchBeside beside);
 
-// model.overlap_dispatch_backward_with_experts_wgrad, over the plain order: the experts' weight
-// gradients run while their dispatch travels back.
+// model.overlap_dispatch_backward_with_experts_wgrad, for the plain order: the experts' weight
+// gradients run during their dispatch's gradient.
 Graph delay_expert_gradients(const Graph& graph, const Anatomy& anatomy, int micro_batches);
 
-// comm_overlap.defer_embedding_wgrad_compute, over any order: the head's weight gradients of the
-// last `limit` micro-batches (0: of all) run behind the last backward, while stages before the last
-// one drain. Their logits' gradients are kept as long.
+// comm_overlap.defer_embedding_wgrad_compute, for any order: the head's weight gradients of the
+// last `limit` micro-batches (0: all) run after the last backward, while earlier stages drain.
+// Their logits' gradients are kept until then.
 Graph defer_head_gradients(const Graph& graph,
                            const Anatomy& anatomy,
                            int micro_batches,

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of another config differ in thousands of nodes; nobody reads that many lines.
+// Files of another config differ in thousands of nodes; more lines would not be read.
 constexpr std::size_t kMostComplaints = 20;
 
 Graph read_graph(const fs::path& file) {
@@ -46,8 +46,8 @@ struct Extent {
   }
 };
 
-// Of an order of other micro-batches or layers; with nodes that this step has not, and without some
-// that it has.
+// Complaint if the file's order has other micro-batches or layers, or both unknown and missing
+// nodes; nullopt: none.
 std::optional<std::string> written_for_another(const RankPlan& plan) {
   const std::vector<Node> wanted =
       all_nodes(plan.anatomy, plan.shape.micro_batches, StepKind::Training);
@@ -134,7 +134,7 @@ std::vector<std::string> verify_orders(const fs::path& folder, const std::vector
     }
   }
   if (!complaints.empty()) return shortened(std::move(complaints));
-  // Each is right alone: what is left is wrong between them, and names ranks.
+  // Each order is valid alone; remaining errors are between ranks, and name them.
   for (const std::string& complaint : verify_plan(plans)) {
     complaints.push_back(base::text("{}: {}", folder.string(), complaint));
   }

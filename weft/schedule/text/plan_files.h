@@ -1,5 +1,6 @@
-// Schedules as files: a folder with rank0.txt, rank1.txt, ...: the training graph of each pipeline
-// rank, in the text of text.h. Written, changed by hand or by a tool, and read back.
+// Schedules as files: a folder with rank0.txt, rank1.txt, ..., each the training graph of a
+// pipeline rank in the format of text.h. Files are written, changed by hand or by a tool, and read
+// back.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +13,19 @@ namespace weft::schedule {
 
 std::filesystem::path file_of(const std::filesystem::path& folder, int pp_rank);
 
-// Makes the folder where there is none.
+// Creates the folder if it is missing.
 void write_orders(const std::filesystem::path& folder, const std::vector<RankPlan>& plans);
 
-// Every plan's training graph from its file, verified by nobody yet. ConfigError naming every file
-// that is missing or of no pipeline rank, and the line that does not parse.
+// Reads every plan's training graph from its file, without verifying it. Throws ConfigError naming
+// every file that is missing or of no pipeline rank, and the line that does not parse.
 void read_orders(const std::filesystem::path& folder, std::vector<RankPlan>& plans);
 
-// verify_plan() of graphs that were read, naming files: the first complaints, and how many more.
+// verify_plan() for graphs from files: the first errors with file names, and the number of further
+// ones.
 std::vector<std::string> verify_orders(const std::filesystem::path& folder,
                                        const std::vector<RankPlan>& plans);
 
-// Both; what is wrong is a ConfigError.
+// Reads and verifies; throws ConfigError with the errors.
 void take_orders_from(const std::filesystem::path& folder, std::vector<RankPlan>& plans);
 
 }  // namespace weft::schedule

@@ -1,4 +1,4 @@
-// Wrong texts in error messages: the input may be long or not even text, the message is neither.
+// Quotes wrong text in error messages: the input may be long or not text, the message is neither.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weft::schedule {
 
-// The start of `text`, with '?' for control characters.
+// Start of `text`, with '?' for control characters.
 std::string quote(std::string_view text);
 
 }  // namespace weft::schedule

@@ -9,8 +9,8 @@
 namespace weft::schedule {
 namespace {
 
-// From a turn's first node to its last; sends, receives and single weight gradients may stand
-// elsewhere.
+// Extent of a turn from its first node to its last; sends, receives and single weight gradients may
+// lie elsewhere.
 struct Stretch {
   char letter = 'F';
   int micro_batch = 0;
@@ -31,7 +31,7 @@ void add(Found& found, Direction direction, const Node& node, int chunk, std::si
   at->second.end = i;
 }
 
-// Weight gradients that all come after the backward they are of have a turn of their own.
+// Weight gradients that all come after their backward have a turn of their own.
 void take_put_off(Found& found, const Found& weights, std::vector<Stretch>& stretches) {
   for (const auto& [key, stretch] : weights) {
     Stretch& backward = found.at({Direction::D, stretch.micro_batch, stretch.chunk});
@@ -47,7 +47,7 @@ std::vector<Stretch> stretches_of(const Graph& graph, const Anatomy& anatomy) {
   for (std::size_t i = 0; i < graph.entries.size(); ++i) {
     const Node& node = graph.entries[i].node;
     const bool moves = node.direction == Direction::F || node.direction == Direction::D;
-    if (moves && !is_exchange(node) && node.piece != Piece::Embed) {  // which may run ahead
+    if (moves && !is_exchange(node) && node.piece != Piece::Embed) {  // the embedding may run ahead
       add(found, node.direction, node, chunk_of(anatomy, node).index, i);
     } else if (may_wait(anatomy.flow, node) && !makes_room(anatomy, node)) {
       add(weights, Direction::W, node, chunk_of(anatomy, node).index, i);

@@ -1,5 +1,5 @@
-// A graph in one line: its turns, as in `F0.0 F1.0 [F2.0|B0.1] B1.1`: F or B, micro-batch, and the
-// chunk of the rank; in brackets what runs side by side.
+// Graph in one line: its turns, as in `F0.0 F1.0 [F2.0|B0.1] B1.1`. F or B, micro-batch, and chunk
+// of the rank; brackets enclose concurrent turns.
 #pragma once
 
 #include <string>

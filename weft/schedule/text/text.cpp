@@ -25,7 +25,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// `index`: where each node of the earlier lines is.
+// `index`: line of each earlier node.
 Entry parse_entry(const std::vector<std::string>& words, const std::map<Node, int>& index) {
   const auto require = [](bool holds, const std::string& what) {
     if (!holds) throw base::ConfigError(what);

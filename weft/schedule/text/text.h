@@ -1,6 +1,6 @@
-// The text of a graph, for people, golden files and tools; it parses back to the same graph.
+// Text form of a graph, for readers, golden files and tools; it parses back to an equal graph.
 //
-// One line an entry, in issue order:  lane  node  [< node node ...]   with the nodes it waits for.
+// One line per entry, in issue order: lane node [< node node ...] with the nodes it waits for.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace weft::schedule {
 
 std::string print(const Graph& graph);
-// ConfigError naming the line and what is wrong with it.
+// Throws ConfigError with the line and the error.
 Graph parse_graph(std::string_view text);
 
 }  // namespace weft::schedule
