@@ -32,14 +32,14 @@ bool is_indexed(const std::string& path) {
   return is_file(path + ".idx") && is_file(path + ".bin");
 }
 
-// The path of one of the two files, as a shell completes it.
+// Path of an indexed dataset from the name of either file, which shells complete.
 std::optional<std::string> without_ending(const std::string& path) {
   if (!path.ends_with(".idx") && !path.ends_with(".bin")) return std::nullopt;
   const std::string prefix = path.substr(0, path.size() - 4);
   return is_indexed(prefix) ? std::optional(prefix) : std::nullopt;
 }
 
-// Files that hold text in a form of their own, or none.
+// True for files with text in another form, or without text.
 bool is_no_plain_text(const std::string& path) {
   constexpr std::array<std::string_view, 11> kEndings{".jsonl",
                                                       ".npy",
@@ -57,7 +57,7 @@ bool is_no_plain_text(const std::string& path) {
   return std::ranges::any_of(kEndings, is_end) || !base::begins_as_plain_text(path);
 }
 
-// The first data set that a list of weights and paths names.
+// First data set in a list of weights and paths.
 std::string first_path(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (!base::parse_number(word)) return word;
@@ -90,7 +90,7 @@ class Settling {
   }
   void reset(const char* key) { find_field(key)->copy(Config(), config_); }
 
-  // What was named before gives way to what is named now.
+  // Resets data keys named earlier if newer ones name data.
   void drop_others() {
     if (!names_any()) return;
     for (const char* key : kNames) {
@@ -99,7 +99,7 @@ class Settling {
     if (names_data("dataset.blend_per_split") && !is_set("dataset.split")) reset("dataset.split");
   }
 
-  // Mock tokens are asked for: paths named before are not read.
+  // Warns that mock tokens ignore paths named earlier.
   void drop_unread() {
     for (const char* key : kNames) {
       if (names_data(key)) {

@@ -1,5 +1,4 @@
-// WHICH DATA DO THE KEYS MEAN? A recipe, a file or the words may name data beside those that were
-// named before.
+// Data keys of a run: a recipe, a file or the words may name data besides earlier ones.
 #pragma once
 
 #include <span>
@@ -16,11 +15,11 @@ struct DataMeant {
   std::vector<std::string> complaints;
 };
 
-// `keys` are those that were just set on top of `config`. Data that they name replace data that
-// were named before: dataset.path, dataset.blend and dataset.blend_per_split give way to each
-// other. Where they name data and no dataset.kind, the kind is found from the path: the path of
-// .bin and .idx is indexed, a file or folder is text. Nothing is found where the path leads nowhere
-// on this machine: the kind named before holds, and where that is mock train::prepare() complains.
+// Settles the data keys after `keys` were set in `config`. New data replace earlier data:
+// dataset.path, dataset.blend and dataset.blend_per_split exclude each other. If they name data
+// without dataset.kind, the path gives the kind: the path of .bin and .idx is indexed, a file or
+// folder is text. For a path that does not exist on this machine the earlier kind stays; for mock
+// train::prepare() then complains.
 DataMeant settle_data(std::span<const std::string> keys, config::Config& config);
 
 }  // namespace weft::words

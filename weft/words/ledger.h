@@ -1,5 +1,5 @@
-// A config while words are applied to it, in their order: who set each key, and what a later word
-// overrode.
+// Config while words are applied in order, with the word that set each key and the values that
+// later words overrode.
 #pragma once
 
 #include <map>
@@ -17,20 +17,20 @@ class Ledger {
  public:
   explicit Ledger(const config::Config& start) : config_(start) {}
 
-  // As it stands.
+  // Current state.
   const config::Config& config() const { return config_; }
 
-  // The word sets its key, or gives it back its default.
+  // Sets the word's key, or restores its default.
   void apply(const Asked& asked);
-  // A flag sets the key it is for, which is what was asked and needs no finding.
+  // Sets the flag's own key, which needs no finding.
   void set(const Asked& asked, std::string_view key, std::string_view value);
-  // A flag sets a key beside: an automatic finding of rule `id`, where the value changes.
+  // Sets another key for a flag: an automatic finding of rule `id` if the value changes.
   void imply(const Asked& asked,
              std::string_view id,
              std::string_view key,
              std::string_view value,
              const std::string& why);
-  // The same with a warning: the user asked for something else.
+  // Variant with a warning: the user asked for another value.
   void mend(const Asked& asked,
             std::string_view id,
             std::string_view key,
@@ -38,20 +38,20 @@ class Ledger {
             const std::string& why,
             const std::string& fix);
 
-  // The key gets a value that no word asks for: it is neither a claim nor a finding. False where
-  // the value is not of the key's type.
+  // Sets a key without a word: neither a claim nor a finding. False if the value does not match the
+  // key's type.
   bool assume(std::string_view key, std::string_view value);
 
   void warn(std::string_view id, std::string_view key, std::string message, std::string fix);
-  // The word asks for what Weft does not know: rule H21, and no training.
+  // Records a word that Weft does not know: rule H21, and no training.
   void leave_out(const Asked& asked, std::string_view why);
   void complain(std::string what) { complaints_.push_back(std::move(what)); }
 
-  // Whether a word set the key; whether one after `asked` did.
+  // True if a word set the key; is_set_after: a word after `asked`.
   bool has_claim(std::string_view key) const { return claims_.contains(key); }
   bool is_set_after(const Asked& asked, std::string_view key) const;
 
-  // Every key that words set, with the word.
+  // Every key set by words, with its word.
   struct SetKey {
     std::string key;
     std::string typed;
@@ -59,10 +59,10 @@ class Ledger {
   const std::vector<SetKey>& set_keys() const { return set_keys_; }
 
   std::vector<config::Finding> take_warnings() { return std::move(warnings_); }
-  // Without those that a later word undid.
+  // Excludes findings that a later word undid.
   std::vector<config::Finding> take_automatic();
   std::vector<std::string> take_complaints() { return std::move(complaints_); }
-  // Those whose value could not be read, and that keep the one they had.
+  // Keys with an unreadable value, which keep their previous value.
   std::vector<std::string> take_refused_keys() { return std::move(refused_keys_); }
 
  private:
@@ -75,7 +75,7 @@ class Ledger {
     base::Json from, to;
   };
   Change change(const Asked& asked, std::string_view key, std::string_view value);
-  // Reports what the word overrides of an earlier one, and takes the key.
+  // Reports an override of an earlier word, and records the key.
   void claim(const Asked& asked, const std::string& key, const base::Json& value);
 
   config::Config config_;

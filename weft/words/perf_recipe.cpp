@@ -28,7 +28,7 @@ std::string variant_suffix(const std::string& variant) {
   return canonical ? "" : "_" + variant;
 }
 
-// Where the harness prefers another number of GPUs to the largest; 0: nowhere.
+// Number of GPUs that the harness prefers to the largest; 0: none.
 std::int64_t preferred_gpus(const HarnessSelection& selection) {
   if (selection.recipe == "llama3_8b") return 8;
   if (selection.recipe != "qwen3_30b_a3b") return 0;
@@ -38,7 +38,7 @@ std::int64_t preferred_gpus(const HarnessSelection& selection) {
   return eight ? 8 : 0;
 }
 
-// The numbers of GPUs for which `{prefix}{n}{suffix}` exists, with the name to run.
+// Numbers of GPUs for which `{prefix}{n}{suffix}` exists, with the name to run.
 std::map<std::int64_t, std::string> counts_of(std::span<const Offered> offered,
                                               Offered::Origin origin,
                                               const std::string& prefix,
@@ -66,7 +66,7 @@ std::map<std::int64_t, std::string> counts_of(std::span<const Offered> offered,
                                       "--config_variant make the name"));
 }
 
-// Data-parallel ranks of a layout; 0 where it has none.
+// Data-parallel ranks of a layout; 0: invalid layout.
 std::int64_t dp_of(const ModelConfig& model, std::int64_t world) {
   std::int64_t others = 1;
   for (const std::int64_t size : {model.tensor_model_parallel_size,

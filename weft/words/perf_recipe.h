@@ -1,4 +1,4 @@
-// Which recipe the harness's flags mean.
+// Recipe meant by the harness's flags.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace weft::words {
 
 struct PerfRecipe {
   std::string name;
-  // Of the recipe, where it was made for another number than asked.
+  // The recipe's number of GPUs, if it differs from the requested one.
   std::optional<std::int64_t> other_gpus;
 };
 
-// A name that can be run, and what Megatron's harness calls it: its own flat recipes, and the
-// training recipes that --use_recipes asks for, may have the same name there.
+// Runnable name and its name in Megatron's harness. There a flat recipe and a training recipe (of
+// --use_recipes) may share a name.
 struct Offered {
   enum class Origin { Harness, Training };
   std::string name;
@@ -28,14 +28,13 @@ struct Offered {
   Origin origin = Origin::Harness;
 };
 
-// `{recipe}_{task}_{n}gpu_{gpu}_{precision}[_{variant}]` among those of the origin asked for, or of
-// the other where a model has none of it. Where that number of GPUs is missing: the harness's own
-// choice for some models, else the largest. ConfigError where there is none, or the flags do not
-// say enough.
+// Chooses `{recipe}_{task}_{n}gpu_{gpu}_{precision}[_{variant}]` from the requested origin, or from
+// the other one if the model has none there. For a missing number of GPUs: the harness's own choice
+// for some models, otherwise the largest. ConfigError if there is none, or the flags are ambiguous.
 PerfRecipe choose_perf_recipe(std::span<const Offered> offered, const HarnessSelection& selection);
 
-// A recipe made for `gpus` keeps its work a rank on the GPUs asked for: the global batch follows
-// the data-parallel ranks, unless a word set it. `recipe` is the config before the words.
+// Keeps the work per rank of a recipe made for `gpus`: the global batch scales with the
+// data-parallel ranks, unless a word set it. `recipe`: the config before the words.
 void scale_batch(const config::Config& recipe,
                  std::int64_t gpus,
                  const HarnessSelection& selection,

@@ -36,7 +36,7 @@ std::string chain_text(const std::vector<fs::path>& chain, const fs::path& last)
   return all + last.stem().string();
 }
 
-// The file whose name begins `word`, and whose layout the rest is; the longest such name.
+// File whose name is the longest prefix of `word`, with the rest as its layout.
 std::optional<ChosenRecipe> split_name(const std::vector<fs::path>& files, std::string_view word) {
   std::optional<ChosenRecipe> best;
   for (const fs::path& file : files) {
@@ -49,7 +49,7 @@ std::optional<ChosenRecipe> split_name(const std::vector<fs::path>& files, std::
   return best;
 }
 
-// A word with '/', or that names a YAML file, with a layout or without.
+// True for a word with '/', or with a YAML file and optionally a layout.
 bool is_path(std::string_view word) {
   return word.find('/') != std::string_view::npos || word.ends_with(".yaml") ||
          word.find(".yaml:") != std::string_view::npos;
@@ -57,7 +57,7 @@ bool is_path(std::string_view word) {
 
 fs::path shown_folder(const fs::path& folder) { return folder.empty() ? "." : folder; }
 
-// The file of that name in a folder, or the one whose layout it names.
+// File of that name in a folder, or the file whose layout it names.
 std::optional<ChosenRecipe> find_name(const fs::path& folder, std::string_view word) {
   std::error_code ignored;
   const fs::path file = folder / (std::string(word) + ".yaml");
@@ -74,15 +74,15 @@ bool has_layout(const ChosenRecipe& chosen) {
   }
 }
 
-// Whether what was found beside `file` is what it may extend: not itself, and a layout that is
-// there.
+// True if `file` may extend the recipe found beside it: it is not the file itself, and its layout
+// exists.
 bool is_base(const fs::path& file, const ChosenRecipe& beside) {
   if (!beside.layout.empty() && !has_layout(beside)) return false;
   std::error_code ignored;
   return !beside.layout.empty() || !fs::equivalent(beside.file, file, ignored);
 }
 
-// What `extends: word` in `file` means: a path from the file, or a name beside it, or else one of
+// Target of `extends: word` in `file`: a path relative to the file, a name beside it, or a name in
 // the recipes folder.
 ChosenRecipe find_base(const fs::path& file, const fs::path& folder, const std::string& word) {
   const fs::path beside = file.parent_path();
@@ -127,7 +127,7 @@ Recipe load(const fs::path& file, const fs::path& folder, std::vector<fs::path>&
   return std::move(read.recipe);
 }
 
-// In small letters, with '_' for other marks.
+// Lower-case form with '_' for other characters.
 std::string plain_name(std::string_view word) {
   std::string plain;
   for (const unsigned char c : word) {
@@ -136,8 +136,8 @@ std::string plain_name(std::string_view word) {
   return plain;
 }
 
-// The name that is meant: the same but for case and marks, one that goes on from the word, or one
-// that is near.
+// Likely intended name: equal except for case and marks, an extension of the word, or a similar
+// name.
 std::optional<std::string> likely_name(const std::vector<fs::path>& files, std::string_view word) {
   const std::string plain = plain_name(word);
   std::vector<std::string> names;
@@ -153,7 +153,7 @@ std::optional<std::string> likely_name(const std::vector<fs::path>& files, std::
   return base::nearest(word, names);
 }
 
-// The models whose names begin with the word.
+// Models with this prefix.
 std::vector<std::string> longer_names(const std::vector<fs::path>& files, std::string_view word) {
   const std::string plain = plain_name(word);
   std::vector<std::string> names;
@@ -161,7 +161,7 @@ std::vector<std::string> longer_names(const std::vector<fs::path>& files, std::s
     const std::string name = file.stem().string();
     if (!plain.empty() && name != plain && name.starts_with(plain)) names.push_back(name);
   }
-  // Twins and other recipes of a model that is in the list already.
+  // Removes twins and further recipes of a listed model.
   const std::vector<std::string> all = names;
   std::erase_if(names, [&](const std::string& name) {
     return std::ranges::any_of(all, [&](const std::string& other) {
@@ -212,7 +212,7 @@ const RecipeLayout& find_layout(const Recipe& recipe, std::string_view name) {
                                    : text("`weft recipes {}` lists them", recipe.name)));
 }
 
-// PATH or PATH.yaml:LAYOUT.
+// Accepts PATH or PATH.yaml:LAYOUT.
 ChosenRecipe find_path(const fs::path& folder, std::string_view word) {
   std::error_code ignored;
   const bool is_short = word.size() <= kLongestText;
@@ -232,15 +232,15 @@ ChosenRecipe find_path(const fs::path& folder, std::string_view word) {
            shown_folder(folder).string()));
 }
 
-// Whether `path` leads to data: a file, a folder, or the two files of an indexed dataset.
+// True if `path` leads to data: a file, a folder, or the two files of an indexed dataset.
 bool leads_to_data(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) || fs::exists(path.string() + ".idx", ignored);
 }
 
-// A recipe's relative path means the current folder and, where nothing is there, the folder that
-// holds the recipe's own, then those of the recipes that it extends: so a shipped recipe finds the
-// source tree from anywhere, and so does one that extends it.
+// Resolves a recipe's relative data path: the current folder first, then the parent of the recipe's
+// own folder, then of the extended recipes. A shipped recipe, or one that extends it, thus finds
+// the source tree from anywhere.
 std::string located(const std::string& path, const std::vector<fs::path>& recipes) {
   if (path.empty() || fs::path(path).is_absolute() || leads_to_data(path)) return path;
   for (const fs::path& recipe : recipes) {
@@ -262,7 +262,7 @@ std::vector<std::string> keys_of(const std::vector<Setting>& settings) {
   return keys;
 }
 
-// What is wrong with the layouts that do not run.
+// Collects errors of the unused layouts.
 void check_others(const Recipe& recipe,
                   std::string_view layout,
                   std::vector<std::string>& complaints) {
@@ -273,8 +273,7 @@ void check_others(const Recipe& recipe,
   }
 }
 
-// "tiny" of the folder tiny-20261119-200443 or tiny-20261119-200443-2, and the whole name of
-// others.
+// "tiny" for the folder tiny-20261119-200443 or tiny-20261119-200443-2; other names stay.
 std::string run_name(const fs::path& folder) {
   const std::string name = folder.filename().string();
   static const std::regex kTime("-[0-9]{8}-[0-9]{6}(-[0-9]+)?$");
@@ -283,7 +282,7 @@ std::string run_name(const fs::path& folder) {
 
 }  // namespace
 
-// The config of a run folder goes by the name of that run.
+// The config of a run folder has the name of that run.
 std::string ChosenRecipe::name() const {
   if (layout.empty() && file.filename() == "config.yaml") {
     const std::string run = run_name(fs::absolute(file).lexically_normal().parent_path());

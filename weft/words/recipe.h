@@ -1,11 +1,11 @@
 // Recipes: named configs in YAML. A file is a map of sections, `section: {key: value}`, with an
-// optional `summary` of one line, and it may
-//   extends: NAME_OR_PATH   start from what that name runs (a name is looked for beside the file,
-//                           then in the recipes folder)
-//   layouts: {NAME: {...}}  hold variants for numbers and kinds of GPUs, each a map of sections
-//   layout: NAME            say which of them runs when none is asked for
-// The settings of a layout come after those of its file, which come after those it extends. A file
-// x.yaml is run as `x`, its layout y as `x_y`.
+// optional one-line `summary` and these keys:
+//   extends: NAME_OR_PATH   start from that recipe (a name is searched beside the file, then in
+//                           the recipes folder)
+//   layouts: {NAME: {...}}  variants for numbers and kinds of GPUs, each a map of sections
+//   layout: NAME            default layout
+// Settings of a layout override those of its file, which override those of the extended files. A
+// file x.yaml is run as `x`, its layout y as `x_y`.
 #pragma once
 
 #include <filesystem>
@@ -26,60 +26,58 @@ struct RecipeLayout {
 };
 
 struct Recipe {
-  std::string name;  // the file's name without .yaml
+  std::string name;  // file name without .yaml
   std::string summary;
-  std::vector<config::Setting> settings;  // what it extends comes first
-  std::vector<RecipeLayout> layouts;      // in the order of the file
-  std::string layout;  // the one that runs when none is asked for; empty: none does
-  std::vector<std::filesystem::path> files;  // its own, then those that it extends
+  std::vector<config::Setting> settings;     // settings of the extended files come first
+  std::vector<RecipeLayout> layouts;         // in file order
+  std::string layout;                        // default layout; empty: none
+  std::vector<std::filesystem::path> files;  // its own, then the extended files
 
   // "qwen3_30b_a3b_pretrain_16gpu_h100_bf16"
   std::string full_name(const RecipeLayout& of) const { return name + "_" + of.name; }
 };
 
-// What a name means: a file, and one of its layouts where the name asks for one.
+// Target of a name: a file, and one of its layouts if the name has one.
 struct ChosenRecipe {
   ChosenRecipe(std::filesystem::path the_file, std::string the_layout = {})
       : file(std::move(the_file)), layout(std::move(the_layout)) {}
 
-  std::string name() const;  // as it is asked for
+  std::string name() const;  // as asked for
 
   std::filesystem::path file;
-  std::string layout;  // empty: the one the file says
+  std::string layout;  // empty: the file's default
   bool operator==(const ChosenRecipe&) const = default;
 };
 
-// Reads the structure of a recipe and of those it extends, which are looked for beside the file and
-// then in `folder`, unless that is empty. ConfigError names file and line of everything malformed.
-// Keys and values are judged when the settings are applied.
+// Reads the structure of a recipe and of the files it extends, searched beside the file and then in
+// `folder` (empty: not searched). ConfigError with file and line of every malformed part. Keys and
+// values are checked when the settings are applied.
 Recipe load_recipe(const std::filesystem::path& file, const std::filesystem::path& folder = {});
 
-// A name from `folder`, of a file or of a layout, or a path (a word with '/' or ending in .yaml),
-// after which `:LAYOUT` may stand. ConfigError when there is no such file. It is not read: whether
-// it has the layout, settings_of() and load_config() say.
+// Finds a name in `folder`, of a file or of a layout, or a path (a word with '/' or ending in
+// .yaml), optionally with `:LAYOUT`. ConfigError if there is no such file. The file is not read:
+// settings_of() and load_config() check the layout.
 ChosenRecipe find_recipe(const std::filesystem::path& folder, std::string_view word);
 
-// The recipe files of a folder, by name.
+// Recipe files of a folder, by name.
 std::vector<std::filesystem::path> recipe_files(const std::filesystem::path& folder);
 
-// The settings of a recipe with a layout of it; empty: the one the recipe says. ConfigError when
-// there is no such layout.
+// Settings of a recipe with a layout; empty: its default layout. ConfigError for an unknown layout.
 std::vector<config::Setting> settings_of(const Recipe& recipe, std::string_view layout);
 
-// Defaults, then the recipe; ConfigError with every complaint.
+// Config of defaults and the recipe; ConfigError with every complaint.
 config::Config config_of(const Recipe& recipe, std::string_view layout);
 
-// The same of a file, read now. Whether the numbers make sense together is the rules' question. A
-// relative path of the data is also looked for beside the folder of the recipe, then of those that
-// it extends. The layouts that do not run are held against the keys and types too. `folder` is as
-// load_recipe()'s.
+// Variant that reads the file. Rules check the combination of values. A relative data path is also
+// searched beside the folder of the recipe, then of the extended recipes. Unused layouts are
+// checked for keys and types too. `folder`: as in load_recipe().
 config::Config load_config(const ChosenRecipe& recipe, const std::filesystem::path& folder = {});
 
-// A resolved config from its YAML (config::to_yaml), which names no other file; `named` is for
+// Parses a resolved config in YAML (config::to_yaml), which refers to no other file; `named` is for
 // errors.
 config::Config parse_config(const std::string& yaml, const std::string& named);
 
-// The same with what there is to say of its keys' names (rule C4), and the keys that it sets.
+// Result with warnings about key names (rule C4), and the set keys.
 struct LoadedRecipe {
   config::Config config;
   std::vector<config::Finding> warnings;

@@ -33,7 +33,7 @@ bool is_layout_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, fits);
 }
 
-// Turns the nodes of one file into settings, collecting what is malformed.
+// Turns the nodes of one file into settings, and collects malformed parts.
 class YamlReader {
  public:
   explicit YamlReader(const fs::path& file) : file_(file.string()) {
@@ -139,7 +139,7 @@ class YamlReader {
     }
   }
 
-  // A value of a list; where its values are texts, a list of values in it as the text of that list.
+  // Value of a list. In a list of texts a nested list becomes its text.
   static std::optional<std::string> word_of(const YAML::Node& item, const std::string& key) {
     if (item.IsScalar()) return item.Scalar();
     const Field* field = find_field(key);
@@ -235,7 +235,7 @@ std::string read_file(const fs::path& file) {
   return base::read_text(file, kLargestRecipe);
 }
 
-// Remembers where the last document began and drops everything else.
+// Remembers the first line of the last document and drops everything else.
 class DocumentStarts : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
@@ -262,8 +262,8 @@ class DocumentStarts : public YAML::EventHandler {
   int line_ = 0;
 };
 
-// YAML::Load stops after the first document, and YAML::LoadAll never ends on a stray ']': so ask
-// for a second document once.
+// Rejects a second document. YAML::Load stops after the first one, and YAML::LoadAll never ends on
+// a stray ']': this parses once more.
 void refuse_second_document(const fs::path& file, const std::string& content) {
   std::istringstream stream(content);
   YAML::Parser parser(stream);
@@ -273,8 +273,8 @@ void refuse_second_document(const fs::path& file, const std::string& content) {
       text("{}:{}: the recipe has ended: remove what follows", file.string(), starts.line()));
 }
 
-// The first line that a tab indents, counted from 1; 0: none. The parser says of it, or of a line
-// after it, that a map is not allowed there.
+// First line with a tab as indentation, from 1; 0: none. The parser reports it, or a later line, as
+// a misplaced map.
 int line_with_tab(const std::string& content) {
   int line = 0;
   for (const std::string& words : base::split(content, '\n')) {

@@ -1,4 +1,4 @@
-// One recipe file as it is written; recipe.h follows what it extends.
+// One recipe file as written; recipe.h resolves its extends.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 namespace weft::words {
 
 struct RecipeFile {
-  Recipe recipe;        // what this file says, and nothing else
-  std::string extends;  // empty: nothing
-  std::string where;    // of `extends`: "tiny.yaml:3"
+  Recipe recipe;        // content of this file only
+  std::string extends;  // empty: none
+  std::string where;    // place of `extends`: "tiny.yaml:3"
 };
 
-// ConfigError names file and line of everything malformed.
+// ConfigError with file and line of every malformed part.
 RecipeFile read_recipe_file(const std::filesystem::path& file);
-// The same of its content; `file` is for errors.
+// Variant for the content; `file` is for errors.
 RecipeFile parse_recipe_file(const std::string& content, const std::filesystem::path& file);
 
 }  // namespace weft::words

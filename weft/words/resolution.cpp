@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Complaints = std::vector<std::string>;
 
-// Runs `act`, and keeps the complaints of its ConfigError.
+// Runs `act` and collects the complaints of its ConfigError.
 template <typename Act>
 void keeping(Complaints& complaints, const Act& act) {
   try {
@@ -39,8 +39,8 @@ void append(std::vector<T>& all, std::vector<T> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// The harness's own layouts force even routing; the others are training recipes, which our names
-// mark where both would have the same.
+// Classifies a layout: the harness's own layouts force even routing; the others are training
+// recipes, which our names mark if both would share a name.
 Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
   const bool forced = std::ranges::any_of(layout.settings, [](const Setting& setting) {
     return setting.key == "model.moe_router_force_load_balancing";
@@ -53,7 +53,7 @@ Offered offered_layout(const std::string& name, const RecipeLayout& layout) {
           .origin = forced ? Offered::Origin::Harness : Offered::Origin::Training};
 }
 
-// The names that the model of -mr may mean. Only files it can be of are read.
+// Names that the model of -mr may mean. Reads only candidate files.
 std::vector<Offered> names_of_model(const fs::path& folder, const std::string& model) {
   std::vector<Offered> offered;
   std::vector<std::string> near;
@@ -77,7 +77,7 @@ std::vector<Offered> names_of_model(const fs::path& folder, const std::string& m
   return offered;
 }
 
-// Of the words behind flags the first that is the name of a recipe.
+// First word behind a flag that names a recipe.
 std::optional<std::string> recipe_among(const fs::path& folder, const Words& read) {
   if (!read.harness.recipe.empty()) return std::nullopt;
   for (const std::string& word : read.behind_flags) {
@@ -88,7 +88,7 @@ std::optional<std::string> recipe_among(const fs::path& folder, const Words& rea
   return std::nullopt;
 }
 
-// The recipe that the words name, or the harness's flags, or the default.
+// Recipe named by the words, by the harness's flags, or by default.
 PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view default_recipe) {
   const bool by_flags = !read.harness.recipe.empty();
   if (read.recipe && by_flags) {
@@ -102,7 +102,7 @@ PerfRecipe recipe_of(const fs::path& folder, const Words& read, std::string_view
   return {.name = std::string(default_recipe), .other_gpus = std::nullopt};
 }
 
-// The settings of a file of --config-file, which has no layouts.
+// Settings of a file of --config-file, which has no layouts.
 std::vector<Setting> settings_of_file(const fs::path& file, const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
@@ -149,7 +149,7 @@ std::vector<std::string> keys_of(const std::vector<Ledger::SetKey>& set) {
   return keys;
 }
 
-// Applies the words in their order; `last` is what they lead to, as far as it is known.
+// Applies the words in order; `last`: the final config, as far as known.
 void walk(std::span<const Asked> asked, const Config& last, Ledger& ledger) {
   for (const Asked& one : asked) {
     if (one.effect) {
@@ -160,7 +160,7 @@ void walk(std::span<const Asked> asked, const Config& last, Ledger& ledger) {
   }
 }
 
-// Where all words lead, for the effects that ask for the GPU or the layers: a pass of its own.
+// Final config from a first pass, for effects that need the GPU or the layers.
 Config last_config(std::span<const Asked> asked, const Config& start) {
   Ledger scratch(start);
   walk(asked, start, scratch);
@@ -192,7 +192,7 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
                         .refused_keys = {}};
   Config start;
   PerfRecipe chosen;
-  std::string model_folder;  // in the place of a recipe; empty: none
+  std::string model_folder;  // replaces a recipe; empty: none
   Complaints unreadable;
   keeping(unreadable, [&] {
     chosen = recipe_of(recipes_folder, read, is_megatron_line(read) ? "" : default_recipe);

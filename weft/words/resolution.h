@@ -1,5 +1,5 @@
-// WHAT RUN DO THE WORDS ASK FOR? One precedence, for every command: defaults, then the recipe, then
-// the files of --config-file, then the words, among which the later wins.
+// Run of the words. Precedence for every command: defaults, the recipe, the files of --config-file,
+// the words; a later word wins.
 #pragma once
 
 #include <filesystem>
@@ -17,39 +17,37 @@
 namespace weft::words {
 
 struct Resolution {
-  std::string recipe;     // its name; empty: none was given
+  std::string recipe;     // name of the recipe; empty: none
   config::Config config;  // not validated
-  // What the words did beyond what they say.
+  // Side effects of the words.
   std::vector<config::Finding> warnings, automatic;
   HarnessSelection harness;
-  std::vector<Ledger::SetKey> set_keys;  // by words, whatever their spelling
-  std::vector<std::string> file_keys;    // set by the recipe and the files of --config-file
-  // Whether the vocabulary is a guess: a line of Megatron-LM that names no tokenizer (H17).
+  std::vector<Ledger::SetKey> set_keys;  // keys set by words, in any spelling
+  std::vector<std::string> file_keys;    // keys set by the recipe and the files of --config-file
+  // True if the vocabulary is a guess: a Megatron-LM line without a tokenizer (H17).
   bool unknown_vocabulary = false;
-  // What is wrong with the words; the rest of them is applied. Of keys whose value could not be
-  // read nothing more is to be said.
+  // Errors in the words; the rest is applied. Keys with an unreadable value need no further error.
   std::vector<std::string> complaints, refused_keys;
 
-  // Whether somebody chose the value of the key, so that it is no mere default.
+  // True if a word, recipe or file set the key.
   bool is_chosen(std::string_view key) const;
 };
 
-// ConfigError with everything that is wrong with the words, the recipe and the files. Where no word
-// names a recipe, `default_recipe` is it, unless that is empty.
+// ConfigError with every error in words, recipe and files. `default_recipe` is used if no word
+// names a recipe; empty: none.
 Resolution resolve_words(const std::filesystem::path& recipes_folder,
                          std::span<const std::string> words,
                          Audience audience,
                          std::string_view default_recipe = "");
 
-// The same, with what is wrong with the words in `complaints`, so that the rest can be judged
-// beside it. ConfigError where the recipe or a file cannot be read.
+// Variant that puts errors in the words into `complaints`, so that the rest can be judged too.
+// ConfigError if the recipe or a file is unreadable.
 Resolution resolve_what_reads(const std::filesystem::path& recipes_folder,
                               std::span<const std::string> words,
                               Audience audience,
                               std::string_view default_recipe = "");
 
-// `start` as the words of a run change it, recipes and files aside. ConfigError with everything
-// that is wrong with them.
+// `start` changed by words, without recipes and files. ConfigError with every error in the words.
 config::Config with_words(const config::Config& start, std::span<const std::string> words);
 
 }  // namespace weft::words

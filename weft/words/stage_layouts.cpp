@@ -17,21 +17,21 @@ using base::text;
 constexpr const char* kChunks = "model.virtual_pipeline_model_parallel_size";
 constexpr const char* kLayout = "model.pipeline_model_parallel_layout";
 
-// Of a model whose stages Megatron Bridge lays out by pp and vpp: all stages but the last have as
-// many layers.
+// Model whose stages Megatron Bridge lays out by pp and vpp, with equal numbers of layers in all
+// but the last stage.
 struct StagedModel {
   std::string_view recipe;
   std::int64_t layers;
-  bool unlisted_has_none;  // sizes that are not listed: no layout, instead of the recipe's
+  bool unlisted_has_none;  // unlisted sizes have no layout, instead of the recipe's
 };
 constexpr StagedModel kStaged[] = {{"deepseek_v3", 61, false}, {"kimi_k2", 61, true}};
 
-// Stages of the sizes that both models list: 4, 8 and 16 of 16, 8 and 4 layers; one: no layout.
+// Sizes that both models list: 4, 8 and 16 stages of 16, 8 and 4 layers; one stage: no layout.
 struct Listed {
   std::int64_t pp, vpp;
 };
 constexpr std::array<Listed, 7> kListed{{{1, 1}, {4, 1}, {8, 1}, {4, 2}, {16, 1}, {8, 2}, {4, 4}}};
-// Kimi-K2 lists this one too.
+// Listed for Kimi-K2 only.
 constexpr Listed kMoreOfKimi{2, 8};
 
 bool is_listed(const StagedModel& model, std::int64_t pp, std::int64_t vpp) {

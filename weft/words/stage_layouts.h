@@ -1,4 +1,4 @@
-// Pipelines that the harness changes beside its flags.
+// Pipelines that the harness changes besides its flags.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace weft::words {
 
-// After -pp and -vp: DeepSeek-V3 and Kimi-K2 get the stage layout of their new sizes, and a
-// pipeline of one rank has no chunks of the recipe's (H19).
+// Applies after -pp and -vp: DeepSeek-V3 and Kimi-K2 get the stage layout of their new sizes, and a
+// pipeline of one rank drops the recipe's chunks (H19).
 void finish_stages(std::string_view recipe, std::span<const Asked> asked, Ledger& ledger);
 
 }  // namespace weft::words

@@ -5,7 +5,7 @@
 namespace weft::words {
 namespace {
 
-// The first that is part of a name holds: longer names come before their beginnings.
+// The first entry contained in the name counts: longer names precede their prefixes.
 struct Family {
   std::string_view name;
   std::int64_t tokens;
@@ -33,7 +33,7 @@ constexpr Family kFamilies[] = {{"deepseek-v3", 128815},
                                 {"glm-4.5", 151365},
                                 {"gpt2", 50257}};
 
-// What a type says without a name.
+// Sizes by type alone.
 constexpr Family kTypes[] = {{"GPT2BPETokenizer", 50257}, {"TikTokenizer", 131072}};
 
 std::string tokenizer_name(std::string_view model) {

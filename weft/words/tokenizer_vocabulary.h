@@ -1,4 +1,4 @@
-// How many tokens the tokenizers of well-known models have.
+// Vocabulary sizes of well-known tokenizers.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace weft::words {
 
-// Of `type` as Megatron-LM names it and the name or path of the tokenizer; nothing where it is not
-// known. Added tokens count, padding of the embedding does not.
+// Size for Megatron-LM's tokenizer `type` and the name or path of the tokenizer; nullopt: unknown.
+// Counts added tokens, not the embedding's padding.
 std::optional<std::int64_t> tokenizer_vocabulary(std::string_view type, std::string_view model);
 
 }  // namespace weft::words

@@ -19,10 +19,10 @@ namespace {
 
 using base::text;
 
-// Far more than anyone types; a script that goes on forever is refused.
+// Limit that no typed line reaches; rejects an endless script.
 constexpr std::size_t kMostWords = 4096;
 
-// Options of weft perf and weft schedule, which read them before the words.
+// Options of weft perf and weft schedule, which are parsed before the words.
 struct CommandOption {
   std::string_view name, command;
   Takes takes;
@@ -69,7 +69,7 @@ class WordReader {
     }
   }
 
-  // `a.b=c`; + and ++ say the same, since the config has every key already.
+  // Reads `a.b=c`; + and ++ are equivalent, since the config has every key.
   void read_setting(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::size_t start = std::min(word.find_first_not_of('+'), std::size_t{2});
@@ -91,14 +91,14 @@ class WordReader {
     set(word, key, word.substr(equals + 1));
   }
 
-  // `~a.b`; Hydra also takes `~a.b=c`, which gives the key back only where c is its value.
+  // Reads `~a.b`. Hydra also accepts `~a.b=c`, which resets the key only if its value is c.
   void read_default(const std::string& word) {
     const std::string key = word.substr(1, word.find('=') - 1);
     if (word.find('=') != std::string::npos) {
       return complain(
           text("'{}': write ~{} to give the key back its default", shown(word), shown(key)));
     }
-    if (megatron_key(key) != nullptr) return;  // its default is what Weft does
+    if (megatron_key(key) != nullptr) return;  // the default matches Weft's behaviour
     const std::string meant = meant_key(key);
     if (find_field(meant) == nullptr) {
       return complain(
@@ -113,19 +113,19 @@ class WordReader {
                            .text = ""});
   }
 
-  // Null for keys that Weft has.
+  // nullptr for Weft's own keys.
   static const MegatronWord* megatron_key(const std::string& key) {
     return find_field(meant_key(key)) == nullptr ? find_megatron_key(key) : nullptr;
   }
 
-  // What is written behind a key's sign, without quotes, and as YAML has its switches.
+  // Value after a key's sign, without quotes and with YAML's switches.
   static std::string plain_value(std::string_view written) {
     const std::string value(unquoted(base::trim(written)));
     if (value == "True") return "true";
     return value == "False" ? "false" : value;
   }
 
-  // A word of Megatron-LM or Megatron Bridge; `name` is its flag or key.
+  // Handles a word of Megatron-LM or Megatron Bridge; `name` is its flag or key.
   void mean(const MegatronWord& word,
             const std::string& typed,
             const std::string& name,
@@ -193,7 +193,7 @@ class WordReader {
                            .text = std::string(value)});
   }
 
-  // --data-path PATH, or weights and paths in turn, or paths.
+  // Handles --data-path with a path, with alternating weights and paths, or with paths.
   void set_data(const std::string& flag, std::vector<std::string> words) {
     set(flag, "dataset.kind", "indexed");
     if (words.size() == 1) return set(text("{} {}", flag, words[0]), "dataset.path", words[0]);
@@ -230,7 +230,7 @@ class WordReader {
     complain(text("unknown flag '{}': {}", shown(name), hint(name, flag_hint)));
   }
 
-  // The words up to the next flag or setting belong to the flag before them.
+  // Takes the words up to the next flag or setting as the flag's values.
   std::vector<std::string> take_all() {
     std::vector<std::string> values;
     while (has_value() && !is_override(words_[at_])) values.push_back(words_[at_++]);
@@ -244,8 +244,8 @@ class WordReader {
     if (!given && option.takes != Takes::Nothing && follows) ++at_;
   }
 
-  // Whether the next word can only be the value of the flag before it: the recipe is known already,
-  // or no recipe is called so.
+  // True if the next word can only be the flag's value: the recipe is known already, or the word
+  // cannot name one.
   bool is_value_next() const {
     if (!has_value() || words_[at_].starts_with('~')) return false;
     if (words_[at_].find('=') != std::string::npos) return false;
@@ -292,7 +292,7 @@ class WordReader {
     apply_kebab(flag, given);
   }
 
-  // Words of Megatron-LM's that take any number of values, which are no list of Weft's.
+  // Handles Megatron-LM words with any number of values that are no list in Weft.
   void read_many(const KebabFlag& flag, const std::optional<std::string>& given) {
     const bool is_data = flag.megatron.word->meaning.effect == Effect::MegatronData;
     std::vector<std::string> values;
@@ -309,8 +309,8 @@ class WordReader {
     set_data(flag.name, std::move(values));
   }
 
-  // After a weight stand paths and weights. After a path a word may be the recipe, unless it is a
-  // path too.
+  // Takes weights and paths. After a weight both may follow. After a path another word may be the
+  // recipe, unless it is a path.
   std::vector<std::string> take_data() {
     std::vector<std::string> words;
     while (has_value()) {
@@ -334,14 +334,14 @@ class WordReader {
     if (flag.takes != KebabFlag::Takes::Choice) {
       return mean(*flag.megatron.word, typed, flag.name, *given);
     }
-    // Without a value it says true, and --no-X says false.
+    // Without a value it means true; --no-X means false.
     const bool on = *given == "true" || *given == "True";
     if (on) typed = flag.name;
     const bool says = on == flag.megatron.says;
     mean(*flag.megatron.word, typed, flag.name, says ? "true" : "false");
   }
 
-  // A list as one word with commas, or as several words: those that follow and are of its type.
+  // Takes a list as one word with commas, or as several words of its type.
   std::string take_more(const Field& field, std::string list, std::size_t words_follow) {
     if (expand_list_sum(list)) return list;
     if (!list.starts_with('[')) list = text("[{}]", list);
@@ -386,7 +386,7 @@ class WordReader {
         }
         return;
       case Does::Kind::Nothing:
-        // The value may be a secret: only the flag is named.
+        // The value may be a secret: the message names the flag only.
         return say_idle(text("--{}", flag.name), std::string(flag.does.text));
     }
   }
@@ -395,7 +395,7 @@ class WordReader {
     return at_ < words_.size() && !is_flag(words_[at_]) && !is_setting(words_[at_]);
   }
 
-  // The word after a flag, unless `--flag=value` gave one.
+  // Takes the word after a flag, unless `--flag=value` gave one.
   bool take_value(const std::string& name,
                   std::string_view wanted,
                   std::optional<std::string>& given) {
@@ -425,7 +425,7 @@ class WordReader {
     if (auto finding = other_name_finding(key)) read_.warnings.push_back(std::move(*finding));
   }
 
-  // Looking for the nearest name costs; after this many mistakes nobody reads it.
+  // Limits the costly search for similar names: after many errors a hint is of no use.
   std::string hint(std::string_view name, std::string (*nearest)(std::string_view)) const {
     constexpr std::size_t kMostHints = 20;
     return read_.complaints.size() < kMostHints ? nearest(name) : "`weft config` lists every key";

@@ -1,4 +1,4 @@
-// The words of a command line, in the order typed: what each asks for, before anything is applied.
+// Words of a command line in the order typed, each with its request, before they are applied.
 #pragma once
 
 #include <filesystem>
@@ -17,45 +17,44 @@
 
 namespace weft::words {
 
-// Who reads. `weft perf` follows the flags that choose a recipe, a window and a comparison; every
-// other command follows those that choose the recipe, and says of the rest that they change
-// nothing.
+// Reader of the words. `weft perf` follows the flags for a recipe, a window and a comparison. Other
+// commands follow only the flags for the recipe, and report that the rest changes nothing.
 enum class Audience { Run, Perf };
 
-// One request: a key gets a value, or a flag's effect takes place.
+// One request: sets a key, or triggers a flag's effect.
 struct Asked {
   std::string typed;                     // "--moe_a2a_overlap false", for messages
-  int place = 0;                         // of its first word, from 1
-  std::string key;                       // empty where the flag has an effect
-  std::optional<config::Written> value;  // nothing: the key gets its default back
+  int place = 0;                         // index of its first word, from 1
+  std::string key;                       // empty: the flag has an effect
+  std::optional<config::Written> value;  // nullopt: restores the key's default
   std::optional<Effect> effect;
-  std::string text;                        // what the flag was given, for its effect
-  const MegatronWord* megatron = nullptr;  // of Effect::Unmodelled
+  std::string text;                        // the flag's value, for its effect
+  const MegatronWord* megatron = nullptr;  // set for Effect::Unmodelled
 };
 
 struct Words {
-  std::vector<std::string> meant;            // the words themselves, as they are read (pasted.h)
-  std::string program;                       // the script that the line starts; empty: none
-  Launch launch;                             // what starts it
+  std::vector<std::string> meant;            // the words as read (pasted.h)
+  std::string program;                       // script that the line starts; empty: none
+  Launch launch;                             // launcher of the line
   std::optional<std::string> recipe;         // a name or a path
-  std::vector<std::filesystem::path> files;  // of --config-file
+  std::vector<std::filesystem::path> files;  // files of --config-file
   std::vector<Asked> asked;
   HarnessSelection harness;
-  // Behind flags that are unknown or take several values: one may be the recipe, where none is
+  // Words behind flags that are unknown or take several values: one may be the recipe, if none is
   // named.
   std::vector<std::string> behind_flags;
   std::vector<config::Finding> warnings;
-  std::vector<std::string> complaints;  // what is wrong; the rest is read all the same
+  std::vector<std::string> complaints;  // errors; the rest is read too
 };
 
-// Reads `RECIPE`, `a.b=c`, `+a.b=c`, `++a.b=c`, `~a.b`, kebab-case flags and harness flags, also as
-// people paste them (pasted.h). Never throws for what the user typed.
+// Reads `RECIPE`, `a.b=c`, `+a.b=c`, `++a.b=c`, `~a.b`, kebab-case flags and harness flags, also
+// from pasted lines (pasted.h). Never throws for user input.
 Words read_words(std::span<const std::string> words, Audience audience);
 
 // "word 3 'model.num_layers=4'"
 std::string place_text(const Asked& asked);
 
-// What a user typed for a field: quotes are taken off, and null clears a text.
+// Value for a field from a typed word: strips quotes; null clears a text.
 config::Written written_from_word(const config::Field& field, std::string_view typed);
 
 }  // namespace weft::words

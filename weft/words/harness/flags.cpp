@@ -16,7 +16,7 @@ namespace {
 using base::text;
 using FlagTakes = KebabFlag::Takes;
 
-// The sections in the order in which a bare name is looked for; the others follow as they stand.
+// Order of sections in the lookup of a bare name; the others follow in their own order.
 int preference(const Field& field) {
   constexpr std::array<std::string_view, 5> kFirst{"comm_overlap",
                                                    "model",
@@ -33,7 +33,7 @@ std::string kebab(std::string_view name) {
   return all;
 }
 
-// The field that each derived name means.
+// Field of each derived name.
 const std::map<std::string, const Field*, std::less<>>& derived_names() {
   static const std::map<std::string, const Field*, std::less<>> all = [] {
     std::map<std::string, const Field*, std::less<>> made;
@@ -72,7 +72,7 @@ FlagTakes takes_of(const MegatronWord& word) {
   UNREACHABLE("takes {}", static_cast<int>(word.takes));
 }
 
-// Those that ask for something that Weft has.
+// True for words with an effect in Weft.
 bool is_offered(const MegatronWord& word) {
   const bool does = word.meaning.kind == MegatronMeaning::Kind::Sets ||
                     word.meaning.kind == MegatronMeaning::Kind::Acts;
@@ -95,8 +95,7 @@ std::optional<KebabFlag> derived_flag(std::string_view name) {
   return flag_of(std::string(name), *at->second, FlagTakes::Nothing, "false");
 }
 
-// The flag nearest to these letters; dashes in front do not count as alike. One that says the
-// opposite is not meant.
+// Most similar flag; leading dashes do not count. Excludes flags of the opposite meaning.
 std::optional<std::string> nearest_flag(std::string_view letters) {
   std::vector<std::string> names;
   const auto add = [&](std::string name) {
@@ -146,7 +145,7 @@ std::vector<std::string> kebab_flag_names() {
 std::string flag_hint(std::string_view name) {
   const std::string_view letters = name.substr(std::min(name.find_first_not_of('-'), name.size()));
   if (find_field(letters) != nullptr) return text("write {}=VALUE, without dashes", letters);
-  // snake_case is the harness's; a key's own flag is in kebab-case.
+  // snake_case belongs to the harness; a key's own flag is in kebab-case.
   std::string wanted(name);
   std::ranges::replace(wanted, '_', '-');
   if (find_kebab_flag(wanted)) return text("did you mean '{}'?", wanted);

@@ -1,5 +1,4 @@
-// Kebab-case flags: one for every config key, made from the field table, and Megatron-LM's own
-// (megatron.h).
+// Kebab-case flags: one per config key, from the field table, and Megatron-LM's own (megatron.h).
 #pragma once
 
 #include <optional>
@@ -13,32 +12,32 @@
 
 namespace weft::words {
 
-// Whether a word opens a flag; a negative number is a value.
+// True if the word is a flag; a negative number is a value.
 bool is_flag(std::string_view word);
 
-// What a kebab-case flag means: a key of the table, or a word of Megatron-LM.
+// Meaning of a kebab-case flag: a key of the table, or a word of Megatron-LM.
 struct KebabFlag {
   enum class Takes {
-    Nothing,  // its presence says it
+    Nothing,  // presence is enough
     Value,
-    Choice,  // a switch, after which true or false may be written
+    Choice,  // a switch, optionally followed by true or false
     Values,  // one word with commas, or several words
   };
   std::string name;  // "--expert-model-parallel-size"
   Takes takes = Takes::Value;
-  std::string set;                       // "model.num_layers={}", {} for the value
-  const config::Field* field = nullptr;  // of the key with this name, if there is one
-  MegatronFlag megatron;                 // in place of `set`
+  std::string set;                       // "model.num_layers={}", with {} for the value
+  const config::Field* field = nullptr;  // field of the key with this name; nullptr: none
+  MegatronFlag megatron;                 // replaces `set`
 };
 
-// Of "--expert-model-parallel-size", "--no-sequence-parallel"; nothing where there is none. A name
-// that several sections have means comm_overlap's, then model's, train's, optimizer's and ddp's.
+// Finds "--expert-model-parallel-size", "--no-sequence-parallel"; nullopt: unknown. A name in
+// several sections means that of comm_overlap, then model, train, optimizer and ddp.
 std::optional<KebabFlag> find_kebab_flag(std::string_view name);
 
-// Every name that asks for something Weft has, for completion.
+// Names of all flags that Weft supports, for completion.
 std::vector<std::string> kebab_flag_names();
 
-// "did you mean '--expert-model-parallel-size'?" among kebab-case and harness flags.
+// "did you mean '--expert-model-parallel-size'?", among kebab-case and harness flags.
 std::string flag_hint(std::string_view name);
 
 }  // namespace weft::words

@@ -55,7 +55,7 @@ void use_flex(const Asked& asked, FlexBackend backend, Ledger& ledger) {
 }  // namespace
 
 void apply_flex_backend(const Asked& asked, const Config& last, Ledger& ledger) {
-  if (asked.text == "-1") return;  // keeps what the recipe has
+  if (asked.text == "-1") return;  // keeps the recipe's value
   if (asked.text == "None" || asked.text == "none" || asked.text == "null") {
     return use_all_to_all(asked, ledger);
   }

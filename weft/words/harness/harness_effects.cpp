@@ -16,7 +16,7 @@ namespace {
 using base::text;
 
 void overlap_experts(const Asked& asked, Ledger& ledger) {
-  if (asked.text == "false") return;  // it switches on only; finish_effects() says so
+  if (asked.text == "false") return;  // it only switches on; finish_effects() reports that
   ledger.set(asked, kOverlap, "true");
   ledger.imply(asked,
                "H1",
@@ -40,12 +40,12 @@ void set_tensor_parallel(const Asked& asked, Ledger& ledger) {
                "sequence parallelism is on exactly where tp > 1");
 }
 
-// -1 keeps what the recipe has.
+// -1 keeps the recipe's value.
 void set_unless_kept(const Asked& asked, std::string_view key, Ledger& ledger) {
   if (asked.text != "-1") ledger.set(asked, key, asked.text);
 }
 
-// `dense` layers, then MoE layers.
+// Sets `dense` dense layers, then MoE layers.
 void set_pattern(const Asked& asked, std::int64_t dense, std::int64_t layers, Ledger& ledger) {
   if (layers < 1 || layers > static_cast<std::int64_t>(kLongestList)) return;
   if (dense < 0 || dense > layers) {
@@ -67,7 +67,7 @@ void set_pattern(const Asked& asked, std::int64_t dense, std::int64_t layers, Le
 void set_layers(const Asked& asked, Ledger& ledger) {
   const std::vector<std::int64_t> pattern = ledger.config().model.moe_layer_freq;
   ledger.set(asked, "model.num_layers", asked.text);
-  if (pattern.size() <= 1) return;  // every n-th layer: holds for any number of them
+  if (pattern.size() <= 1) return;  // every n-th layer: valid for any number of layers
   set_pattern(asked, std::ranges::count(pattern, 0), ledger.config().model.num_layers, ledger);
 }
 
@@ -108,7 +108,7 @@ void set_graph_scope(const Asked& asked, const Config& last, Ledger& ledger) {
              "captures parts of layers: use --cuda_graph_impl local, or other scopes",
              place_text(asked)));
   }
-  // The flag says what is captured, whatever the recipe says under the new or the old name.
+  // The flag replaces the recipe's captured parts, under the new and the old key.
   ledger.set(asked, "model.cuda_graph_modules", asked.text);
   ledger.set(asked, "model.cuda_graph_scope", "[]");
 }
@@ -163,7 +163,7 @@ void be_deterministic(const Asked& asked, Ledger& ledger) {
   ledger.imply(asked, "H10", "comm_overlap.tp_comm_overlap", "false", why);
 }
 
-// bf16 under all of them; fp8 and fp4 are the products'.
+// bf16 as the base dtype; fp8 and fp4 apply to products.
 void set_compute_dtype(const Asked& asked, Ledger& ledger) {
   struct Dtype {
     std::string_view name, fp8, recipe, fp4;
@@ -184,7 +184,7 @@ void set_compute_dtype(const Asked& asked, Ledger& ledger) {
   }
 }
 
-// Megatron Bridge's names of precisions.
+// Precision names of Megatron Bridge.
 void set_mixed_precision(const Asked& asked, Ledger& ledger) {
   struct Name {
     std::string_view bridge, dtype;
@@ -248,7 +248,7 @@ void set_timeout(const Asked& asked, Ledger& ledger) {
 void set_layers_per_chunk(const Asked& asked, const Config& last, Ledger& ledger) {
   const ModelConfig& model = last.model;
   const std::int64_t pp = model.pipeline_model_parallel_size;
-  // Embedding and loss may take the place of a layer.
+  // Embedding and loss may each count as a layer.
   const std::int64_t layers = model.num_layers +
                               (model.account_for_embedding_in_pipeline_split ? 1 : 0) +
                               (model.account_for_loss_in_pipeline_split ? 1 : 0);
@@ -333,7 +333,7 @@ void apply_effect(const Asked& asked, const Config& last, Ledger& ledger) {
       return set_mixed_precision(asked, ledger);
     case Effect::WeightDecay:
     case Effect::Unmodelled:
-      return;  // finish_megatron()
+      return;  // see finish_megatron()
     case Effect::MegatronData:
       break;  // read as keys
   }

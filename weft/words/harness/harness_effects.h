@@ -1,4 +1,4 @@
-// What flags do beyond setting a key: Megatron Bridge's side effects, each of them reported.
+// Side effects of flags in Megatron Bridge, each of them reported.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@ namespace weft::words {
 
 inline constexpr const char* kOverlap = "comm_overlap.overlap_moe_expert_parallel_comm";
 
-// Applies the effect of one flag. `last` is the config as all words leave it, from a first reading
-// over them: a GPU named by a later word counts.
+// Applies the effect of one flag. `last`: config after all words, from a first pass: a GPU named by
+// a later word counts.
 void apply_effect(const Asked& asked, const config::Config& last, Ledger& ledger);
 
-// What depends on all words together, after the last of them.
+// Applies effects that depend on all words together, after the last word.
 void finish_effects(std::span<const Asked> asked, Ledger& ledger);
 
-// Words of Megatron that depend on the others (megatron_finish.cpp).
+// Applies Megatron words that depend on others (megatron_finish.cpp).
 void finish_megatron(std::span<const Asked> asked, Ledger& ledger);
 
 }  // namespace weft::words

@@ -1,4 +1,4 @@
-// The effects that depend on all words together.
+// Effects that depend on all words together.
 #include <algorithm>
 
 #include "weft/base/text.h"
@@ -19,7 +19,7 @@ bool is_given(std::span<const Asked> asked, Effect effect) {
   return std::ranges::any_of(asked, [&](const Asked& one) { return one.effect == effect; });
 }
 
-// The last word that makes the harness compute CUDA_DEVICE_MAX_CONNECTIONS anew; null: none does.
+// Last word that makes the harness recompute CUDA_DEVICE_MAX_CONNECTIONS; nullptr: none.
 const Asked* last_of_connections(std::span<const Asked> asked) {
   const Asked* last = nullptr;
   for (const Asked& one : asked) {

@@ -14,7 +14,7 @@ namespace {
 
 using S = HarnessSelection;
 
-// Why whole families of flags do nothing here.
+// Reasons why whole families of flags have no effect here.
 constexpr std::string_view kJobs =
     "Weft starts its ranks itself or under mpirun, and submits no jobs";
 constexpr std::string_view kData = "Weft reads mock, text and indexed data: see dataset.kind";
@@ -61,7 +61,7 @@ std::optional<std::string> switched(std::string_view typed) {
   return std::nullopt;
 }
 
-// As it is written in the table, or in small letters.
+// Matching word in its spelling or in lower case.
 std::optional<std::string> one_of(std::string_view words, std::string_view typed) {
   const std::vector<std::string> all = base::split(words, ' ');
   for (const std::string& word : {std::string(typed), lower(typed)}) {

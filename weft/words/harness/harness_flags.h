@@ -1,6 +1,5 @@
-// The options of Megatron Bridge's performance harness, as one table: what each takes, and what it
-// does here. `weft perf` and `weft check` take them all; other commands take those that change the
-// run.
+// Table of the options of Megatron Bridge's performance harness: argument and effect of each. `weft
+// perf` and `weft check` accept all of them, other commands those that change the run.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +12,15 @@
 
 namespace weft::words {
 
-// What the harness's options choose apart from config keys: the recipe, and how its timing is
-// measured and compared. `weft perf` follows all of it, `weft check` the choice of the recipe.
+// Choices of the harness's options besides config keys: the recipe, and the measurement and
+// comparison of its timing. `weft perf` follows all of them, `weft check` only the recipe.
 struct HarnessSelection {
   std::string domain = "llm";
   std::string family;  // "qwen"
   std::string recipe;  // "qwen3_30b_a3b"
-  std::string size;    // "30b_a3b", after a family, as the harness of 25.11 names a recipe
+  std::string size;    // "30b_a3b", after a family, as in the harness of 25.11
   std::string task = "pretrain";
-  bool use_recipes = false;    // the base recipes instead of the flat ones
+  bool use_recipes = false;    // base recipes instead of flat ones
   std::string config_variant;  // empty: the canonical recipe
   bool list_config_variants = false;
   std::optional<std::int64_t> num_gpus, gpus_per_node, max_steps;
@@ -30,7 +29,7 @@ struct HarnessSelection {
   bool dryrun = false;
   std::string save_config_filepath, log_dir;
 
-  // The window of steps that counts, and what is held against a stored result.
+  // Window of timed steps, and comparison with a stored result.
   double skip_first_percent_time = 0.7;
   std::optional<std::int64_t> eval_time_start_step;  // inclusive
   std::optional<std::int64_t> eval_time_end_step;    // exclusive
@@ -46,7 +45,7 @@ struct HarnessSelection {
   bool is_long_convergence_run = false;
 };
 
-// What a flag does beyond setting one key; harness_effects.cpp has the functions.
+// Effects of flags beyond setting one key, implemented in harness_effects.cpp.
 enum class Effect {
   ExpertOverlap,      // --moe_a2a_overlap
   FlexBackend,        // --moe_flex_dispatcher_backend
@@ -73,23 +72,23 @@ enum class Effect {
   Positions,          // --position-embedding-type
   MixedPrecision,     // Megatron Bridge's mixed_precision
   WeightDecay,        // --start-weight-decay, --end-weight-decay, --weight-decay-incr-style
-  Unmodelled,         // what Weft does not know, and changes what is learned
+  Unmodelled,         // unknown to Weft, and changes training
 };
 
 enum class Takes {
-  Nothing,    // its presence says it
-  Text,       // anything
-  LowerText,  // anything, in small letters
+  Nothing,    // presence is enough
+  Text,       // any text
+  LowerText,  // any text, converted to lower case
   Word,       // one of `words`
   Words,      // some of `words`, separated by commas
   Integer,
-  IntegerOrNone,  // "None" is null; -1 keeps what the recipe has
-  MaybeInteger,   // the value may be left out, which changes nothing
+  IntegerOrNone,  // "None" is null; -1 keeps the recipe's value
+  MaybeInteger,   // the value is optional and has no effect
   Number,
   Switch,  // true or false
 };
 
-// Where a selecting flag puts its value.
+// Destination of a selecting flag's value.
 using SelectionMember = std::variant<std::monostate,
                                      std::string HarnessSelection::*,
                                      std::optional<std::int64_t> HarnessSelection::*,
@@ -98,45 +97,45 @@ using SelectionMember = std::variant<std::monostate,
 
 struct Does {
   enum class Kind {
-    SetsKey,  // the key `text`
-    Acts,     // `effect`
-    Selects,  // for `weft perf` and `weft check`: the recipe, the window, the comparison
-    Nothing,  // for the reason `text`
+    SetsKey,  // sets the key `text`
+    Acts,     // triggers `effect`
+    Selects,  // for `weft perf` and `weft check`: recipe, window, comparison
+    Nothing,  // no effect, for the reason `text`
   };
   Kind kind = Kind::Nothing;
   std::string_view text = "";
   Effect effect = Effect::ExpertOverlap;
-  SelectionMember member = {};  // also where a key is set
+  SelectionMember member = {};  // also set together with a key
 };
 
 struct HarnessFlag {
   std::string_view name;   // "tensor_model_parallel_size"
   std::string_view brief;  // "tp"; may be empty
   Takes takes;
-  std::string_view words;    // of Takes::Word and Takes::Words, separated by spaces
-  std::string_view initial;  // the harness's default
+  std::string_view words;    // values of Takes::Word and Takes::Words, separated by spaces
+  std::string_view initial;  // default of the harness
   Does does;
   std::string_view meaning;
 };
 
 std::span<const HarnessFlag> harness_flags();
 
-// Of "--moe_a2a_overlap" or "-tp"; null where there is none.
+// Finds "--moe_a2a_overlap" or "-tp"; nullptr: unknown.
 const HarnessFlag* find_harness_flag(std::string_view dashed);
-// The one flag whose name begins so ("--max_step"), as argparse takes it; null where there is none
-// or several, and for kebab-case, which is Megatron-LM's.
+// Flag with this unique prefix ("--max_step"), as argparse accepts it. nullptr: none or several;
+// also for kebab-case, which is Megatron-LM's.
 const HarnessFlag* find_harness_prefix(std::string_view dashed);
 
-// The value as it travels on ("true" for True, small letters where the flag takes those), or
-// nothing where it is not what the flag takes.
+// Normalized value ("true" for True, lower case if the flag requires it); nullopt: invalid for the
+// flag.
 std::optional<std::string> accepted_value(const HarnessFlag& flag, std::string_view typed);
-// "one of deepep, hybridep", "true or false": for messages.
+// "one of deepep, hybridep", "true or false", for messages.
 std::string takes_text(const HarnessFlag& flag);
 
-// Whether a selecting flag says which recipe is meant, or something of its measurement.
+// True if the selecting flag chooses the recipe; false: it concerns the measurement.
 bool chooses_recipe(const HarnessFlag& flag);
 
-// Writes an accepted value to the flag's member of the selection, where it has one.
+// Stores an accepted value in the flag's member of the selection, if any.
 void select(const HarnessFlag& flag, std::string_view accepted, HarnessSelection& selection);
 
 }  // namespace weft::words

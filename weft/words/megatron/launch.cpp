@@ -50,7 +50,7 @@ bool is_python(std::string_view name) {
   return name.starts_with("python") && name.find_first_not_of("0123456789.", 6) == name.npos;
 }
 
-// 1 to a million, or nothing.
+// Count from 1 to a million; nullopt: invalid.
 std::optional<std::int64_t> count_of(std::string_view text) {
   constexpr double kMost = 1 << 20;
   const std::optional<double> number = base::parse_number(text);
@@ -59,7 +59,7 @@ std::optional<std::int64_t> count_of(std::string_view text) {
   return static_cast<double>(count) == *number ? std::optional(count) : std::nullopt;
 }
 
-// A number, or two with a mark between.
+// A number, or two separated by a mark.
 struct CountRange {
   std::optional<std::int64_t> least, most;
 };

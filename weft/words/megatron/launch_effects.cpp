@@ -34,7 +34,7 @@ void finish_launch(const Words& read, Ledger& ledger) {
   const std::int64_t world = ledger.config().runtime.world_size.value_or(0);
   if (!each || world < 1 || world % *each != 0) return;
   const bool on_gpu = ledger.config().hardware.gpu.has_value();
-  // One machine may have more GPUs than the line takes.
+  // One machine may have more GPUs than the line uses.
   if (on_gpu && launch.machines == 1) return;
   const char* key = on_gpu ? "hardware.gpus_per_node" : "runtime.ranks_per_node";
   if (!ledger.has_claim(key)) ledger.assume(key, text("{}", *each));

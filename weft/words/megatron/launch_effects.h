@@ -1,4 +1,4 @@
-// What the start of a pasted line says of the machines.
+// Machine settings from the launch of a pasted line.
 #pragma once
 
 #include "weft/words/ledger.h"
@@ -6,8 +6,8 @@
 
 namespace weft::words {
 
-// Ranks that share a machine, and the number of ranks where torchrun starts one for each GPU.
-// Warns where torchrun may start with fewer ranks (H18).
+// Sets the ranks per machine, and the number of ranks if torchrun starts one per GPU. Warns if
+// torchrun may start with fewer ranks (H18).
 void finish_launch(const Words& read, Ledger& ledger);
 
 }  // namespace weft::words

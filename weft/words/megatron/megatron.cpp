@@ -64,14 +64,14 @@ constexpr Row kRows[] = {
 #undef WEFT_MEGATRON
 };
 
-// A spelling with dashes is taken as it stands.
+// A spelling with dashes is used unchanged.
 std::string flag_name(std::string_view name) {
   std::string flag = "--" + std::string(name);
   if (name.find('-') == std::string_view::npos) std::ranges::replace(flag, '_', '-');
   return flag;
 }
 
-// `name`, `name>!flag=..`
+// Parses `name`, `name>!flag=..`.
 MegatronWord word_of(const Row& row, std::string_view written) {
   const auto takes = [&] {
     if (written.ends_with("=..")) return MegatronWord::Takes::Values;
@@ -104,7 +104,7 @@ std::vector<MegatronWord> read_words_of_table() {
 
 using Index = std::map<std::string_view, const MegatronWord*>;
 
-// The first of two words of one name counts.
+// The first of two words with one name counts.
 Index index_by(std::string MegatronWord::*name) {
   Index index;
   for (const MegatronWord& word : megatron_words()) {

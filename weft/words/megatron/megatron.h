@@ -1,5 +1,5 @@
-// Words of Megatron-LM and Megatron Bridge that are no key of Weft's (megatron.def): flags of the
-// one and keys of the other, with what each means here.
+// Words of Megatron-LM (flags) and Megatron Bridge (keys) that are no key of Weft's (megatron.def),
+// with their meaning here.
 #pragma once
 
 #include <optional>
@@ -14,33 +14,33 @@ namespace weft::words {
 
 struct MegatronMeaning {
   enum class Kind {
-    Sets,            // `text`: settings `key=value`, {} for the word's own value
+    Sets,            // `text`: settings `key=value`, with {} for the word's value
     Acts,            // `effect`
-    Idle,            // changes nothing here: H14
-    Noted,           // learns the same, and is not in the price: H23
-    Unmodelled,      // learns something else: H21, and no training
-    UnmodelledWith,  // so where `key` is not at its default; else idle
-    AsKey,           // so where `key` has another value; else accepted in silence
+    Idle,            // no effect here: H14
+    Noted,           // equal training, not in the price: H23
+    Unmodelled,      // different training: H21, refused for training
+    UnmodelledWith,  // unmodelled if `key` is not at its default; otherwise idle
+    AsKey,           // unmodelled if `key` has another value; otherwise silent
     Refused,
   };
   Kind kind = Kind::Idle;
-  std::string_view text;  // settings, or why
+  std::string_view text;  // settings, or the reason
   std::string_view key = "";
   std::optional<Effect> effect = std::nullopt;
 };
 
 struct MegatronWord {
   enum class Takes { Nothing, Value, Values };
-  std::string key;   // "model.normalization"; empty: a flag alone
-  std::string flag;  // "--normalization"; empty: a key alone
+  std::string key;   // "model.normalization"; empty: flag only
+  std::string flag;  // "--normalization"; empty: key only
   Takes takes = Takes::Nothing;
-  bool says = true;       // what the flag says where it takes nothing
-  std::string_view same;  // values that Weft has anyway, separated by spaces
+  bool says = true;       // value of the flag without an argument
+  std::string_view same;  // values that match Weft's behaviour, separated by spaces
   MegatronMeaning meaning;
 
-  // Whether --no-X may stand beside --X.
+  // True if --no-X exists besides --X.
   bool has_opposite() const;
-  // Whether this value is what Weft does anyway.
+  // True if the value matches Weft's behaviour.
   bool is_same(std::string_view value) const;
 };
 
@@ -48,7 +48,7 @@ std::span<const MegatronWord> megatron_words();
 
 const MegatronWord* find_megatron_key(std::string_view key);
 
-// A flag, and what it says where it takes nothing; `word` is null where there is no such flag.
+// Flag with its value if it takes no argument; `word` is nullptr for an unknown flag.
 struct MegatronFlag {
   const MegatronWord* word = nullptr;
   bool says = true;

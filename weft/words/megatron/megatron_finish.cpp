@@ -1,4 +1,4 @@
-// Words of Megatron whose meaning depends on the others.
+// Megatron words whose meaning depends on others.
 #include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
@@ -29,7 +29,7 @@ void finish_unmodelled(const Asked& asked, Ledger& ledger) {
   say_nothing_changes(asked, meaning.text, ledger);
 }
 
-// One weight decay from the first step to the last is optimizer.weight_decay.
+// Equal weight decay from the first step to the last becomes optimizer.weight_decay.
 void finish_weight_decay(std::span<const Asked> asked, Ledger& ledger) {
   const Asked* last = nullptr;
   std::optional<double> start, end;

@@ -16,7 +16,7 @@ namespace {
 using base::text;
 namespace fs = std::filesystem;
 
-// When a default matters.
+// Models for which a default matters.
 enum class Where { Always, Experts, Latent };
 
 struct Default {
@@ -24,7 +24,7 @@ struct Default {
   Where where = Where::Always;
 };
 
-// Of Megatron-LM's parser, where Weft's own differ.
+// Defaults of Megatron-LM's parser that differ from Weft's.
 constexpr Default kDefaults[] = {{"model.normalization", "LayerNorm"},
                                  {"model.layernorm_epsilon", "1e-5"},
                                  {"model.gated_linear_unit", "false"},
@@ -49,7 +49,7 @@ constexpr Default kDefaults[] = {{"model.normalization", "LayerNorm"},
 
 constexpr std::int64_t kUnknownVocabulary = 131072, kUsualLength = 4096;
 
-// The value of a flag among the words, the last where it is given twice; empty where it takes none.
+// Value of a flag among the words, the last of several; empty: it takes none.
 std::optional<std::string> flag_value(const Words& read, std::string_view flag) {
   std::optional<std::string> value;
   for (std::size_t i = 0; i < read.meant.size(); ++i) {
@@ -104,7 +104,7 @@ class MegatronLine {
     return true;
   }
 
-  // Where no word sets the key.
+  // Sets a key that no word sets.
   void assume(std::string_view key, std::string_view value) {
     if (ledger_.has_claim(key)) return;
     const Field& field = *find_field(key);
@@ -114,7 +114,7 @@ class MegatronLine {
     }
   }
 
-  // Megatron-LM runs on GPUs, and its line does not say which.
+  // Megatron-LM runs on GPUs, and its line does not name them.
   void ask_for_gpu() {
     const HardwareConfig& hardware = ledger_.config().hardware;
     if (hardware.gpu || !hardware.device_name.empty() || hardware.compute_capability) return;
@@ -139,7 +139,7 @@ class MegatronLine {
     assume("model.seq_length", text("{}", std::min(longest, kUsualLength)));
   }
 
-  // A batch is one micro-batch of each data-parallel rank.
+  // Default batch: one micro-batch per data-parallel rank.
   void assume_batch() {
     const std::int64_t others = model().tensor_model_parallel_size *
                                 model().pipeline_model_parallel_size *
@@ -158,7 +158,7 @@ class MegatronLine {
 
   void set_groups() {
     if (has_flag(read_, "--group-query-attention")) {
-      // Its parser has one group where the flag stands alone.
+      // Its parser has one group if the flag stands alone.
       if (!has_flag(read_, "--num-query-groups")) assume("model.num_query_groups", "1");
       return;
     }
@@ -182,8 +182,8 @@ class MegatronLine {
                  "write --te-rng-tracker");
   }
 
-  // There the flag names a checkpoint of Megatron-LM beside the model's flags; here the key names a
-  // Hugging Face folder that has the model.
+  // Clears a flag that names a Megatron-LM checkpoint beside the model's flags: the key here names
+  // a Hugging Face folder with a model.
   void leave_checkpoint() {
     const std::string folder = ledger_.config().checkpoint.pretrained_checkpoint;
     std::error_code ignored;
@@ -229,9 +229,9 @@ class MegatronLine {
     return false;
   }
 
-  // As many rows as Megatron-LM's table has; its padding has weights.
+  // Pads the vocabulary to the rows of Megatron-LM's table; the padding has weights.
   void pad_vocabulary(std::int64_t tokens, const std::string& from) {
-    constexpr std::int64_t kMost = 1 << 24;  // a larger multiple is no table's
+    constexpr std::int64_t kMost = 1 << 24;  // no table has a larger multiple
     const auto unit =
         base::parse_integer(flag_value(read_, "--make-vocab-size-divisible-by").value_or("128"));
     const std::int64_t rows =

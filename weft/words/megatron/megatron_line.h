@@ -1,4 +1,4 @@
-// A line of Megatron-LM: what it leaves out has that program's defaults, not Weft's.
+// Command line of Megatron-LM: missing options have that program's defaults, not Weft's.
 #pragma once
 
 #include "weft/words/ledger.h"
@@ -6,14 +6,14 @@
 
 namespace weft::words {
 
-// Whether the words are a command line of Megatron-LM: they start one of its scripts
-// (pretrain_gpt.py), or give the three flags that each of its runs needs (--num-layers,
-// --hidden-size, --num-attention-heads), and no recipe.
+// True for a command line of Megatron-LM without a recipe. It starts one of its scripts
+// (pretrain_gpt.py), or has the three flags that each of its runs needs (--num-layers,
+// --hidden-size, --num-attention-heads).
 bool is_megatron_line(const Words& read);
 
-// Sets what the words leave out as Megatron-LM's parser does, and warns once with all of it (H16).
-// Does what that program does beside its flags: cuts of the experts, widths, the padded vocabulary
-// (H17). True where nothing says how large the vocabulary is.
+// Sets missing options as Megatron-LM's parser does, with one warning about all of them (H16).
+// Repeats its derived settings: expert cuts, widths, padded vocabulary (H17). True if the
+// vocabulary size is unknown.
 bool finish_megatron_line(const Words& read, Ledger& ledger);
 
 }  // namespace weft::words

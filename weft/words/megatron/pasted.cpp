@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kRoot = "cfg.";
 
-// CUDA_DEVICE_MAX_CONNECTIONS=1 before a program is for its environment.
+// CUDA_DEVICE_MAX_CONNECTIONS=1 before a program is an environment variable.
 bool is_variable(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
   const auto fits = [](char c) {
@@ -29,15 +29,15 @@ bool is_variable(std::string_view word) {
   return name.size() < word.size() && !name.empty() && std::ranges::all_of(name, fits);
 }
 
-// Whether `next` is the value of the flag before it. Of a flag that is not in the harness's table
-// it is one unless it starts a program.
+// True if `next` is the value of the flag before it. For a flag outside of the harness's table it
+// is, unless it starts a program.
 bool is_value_of(std::string_view flag, std::string_view next) {
   if (flag.find('=') != std::string_view::npos || is_flag(next) || is_variable(next)) return false;
   const HarnessFlag* known = find_harness_flag(flag);
   return known != nullptr ? known->takes != Takes::Nothing : !is_program(next);
 }
 
-// Without the marks of an override and without `cfg.`.
+// Key without override marks and without `cfg.`.
 std::string_view bare_key(std::string_view key) {
   key = base::trim(key.substr(std::min(key.find_first_not_of("+~"), key.size())));
   return key.starts_with(kRoot) ? key.substr(kRoot.size()) : key;
@@ -45,21 +45,21 @@ std::string_view bare_key(std::string_view key) {
 
 const Field* field_of(std::string_view key) { return find_field(meant_key(bare_key(key))); }
 
-// `a.b=c` of a key that there is.
+// True for `a.b=c` with an existing key.
 bool sets_key(std::string_view word) {
   const std::size_t equals = word.find('=');
   return equals != std::string_view::npos && field_of(word.substr(0, equals)) != nullptr;
 }
 
-// The part of a line that starts the program it was made for.
+// Launch part of a pasted line.
 struct Start {
   std::vector<std::size_t> kept;  // words before it: settings, and flags for Weft with their values
-  std::string program;            // the script or the module
+  std::string program;            // script or module
   Launch launch;
-  std::size_t rest = 0;  // the first word after it
+  std::size_t rest = 0;  // first word after it
 };
 
-// The word after the script, or after the module of `-m`; nothing where the line names neither.
+// Word after the script, or after the module of `-m`; nullopt: the line names neither.
 std::optional<std::size_t> end_of_start(std::span<const std::string> typed, std::size_t at) {
   std::string_view program;
   for (; at < typed.size(); ++at) {
@@ -94,8 +94,8 @@ Start start_of_another_program(std::span<const std::string> typed) {
   return start;
 }
 
-// Whether a word is a whole line that was quoted: it begins with a program, a variable or a flag,
-// and goes on.
+// True if a word is a whole quoted line: it begins with a program, a variable or a flag, and
+// continues.
 bool is_quoted_line(std::string_view word) {
   const std::size_t space = word.find_first_of(" \t\n");
   if (space == std::string_view::npos) return false;
@@ -106,7 +106,7 @@ bool is_quoted_line(std::string_view word) {
   return is_flag(first) && first.find('=') == std::string_view::npos;
 }
 
-// The words as typed, those of a quoted line in its place.
+// Words as typed, with a quoted line split in place.
 struct TypedWords {
   std::vector<std::string> words;
   std::vector<int> places;
@@ -122,7 +122,8 @@ TypedWords without_quotes(std::span<const std::string> typed) {
   return all;
 }
 
-// Texts may be empty, so that `dataset.path= tiny` is a path that is cleared, and a recipe.
+// True if a value must follow. Texts may be empty: `dataset.path= tiny` clears the path and names a
+// recipe.
 bool wants_a_value(std::string_view word) {
   if (!word.ends_with('=')) return false;
   const Field* field = field_of(word.substr(0, word.size() - 1));
@@ -133,7 +134,7 @@ bool is_value(std::string_view word) {
   return !word.starts_with("--") && word.find('=') == std::string_view::npos;
 }
 
-// Takes the words of one request from `typed`, and says how many they are.
+// Joins the words of one request from `typed`; returns their number.
 std::size_t join_one(std::span<const std::string> typed, std::string& joined) {
   joined = typed[0];
   std::size_t used = 1;
@@ -148,7 +149,7 @@ std::size_t join_one(std::span<const std::string> typed, std::string& joined) {
   return used;
 }
 
-// `cfg.a.b = c` as `a.b=c`; anything but a setting is left as it is.
+// `cfg.a.b = c` as `a.b=c`; other words stay.
 std::string plain(const std::string& word) {
   const std::size_t equals = word.find('=');
   const bool is_setting = equals != std::string::npos || word.starts_with('~');

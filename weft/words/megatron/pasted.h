@@ -1,5 +1,5 @@
-// A command line as people paste it: the program that started it elsewhere, `cfg.` before a key,
-// spaces around `=`.
+// Pasted command line: with the program that started it elsewhere, `cfg.` before keys, and spaces
+// around `=`.
 #pragma once
 
 #include <span>
@@ -10,18 +10,18 @@
 
 namespace weft::words {
 
-// The words that are meant, and where each begins among those typed, from 1.
+// Words to read, and the index of each among the typed words, from 1.
 struct MeantWords {
   std::vector<std::string> words;
   std::vector<int> places;
-  std::string program;  // the script or module that the line starts; empty: none
-  Launch launch;        // what starts it
+  std::string program;  // script or module that the line starts; empty: none
+  Launch launch;        // launcher of the line
 };
 
-// Leaves out a start such as `uv run python scripts/performance/run_script.py` or
-// `torchrun --nproc_per_node 8 script.py`, also behind flags for Weft, which stay. Of the number of
-// processes `world=8` is left, where the line says it. Takes a line apart that was quoted as one
-// word. Takes `cfg.` off keys, and joins `a.b = c`.
+// Removes a launch such as `uv run python scripts/performance/run_script.py` or `torchrun
+// --nproc_per_node 8 script.py`, also after flags for Weft, which stay. A given number of processes
+// becomes `world=8`. Splits a line that was quoted as one word. Removes `cfg.` from keys, and joins
+// `a.b = c`.
 MeantWords meant_words(std::span<const std::string> typed);
 
 }  // namespace weft::words

@@ -29,7 +29,7 @@ class ShellLine {
     });
   }
 
-  // Up to an operator. What a redirection goes to is no word.
+  // Words up to an operator. A redirection's target is no word.
   std::vector<std::string> next_command() {
     std::vector<std::string> command;
     while (at_ < line_.size()) {

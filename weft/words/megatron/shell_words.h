@@ -1,4 +1,4 @@
-// A command line that was pasted as one quoted word, taken apart as a shell would.
+// Splits a command line that was pasted as one quoted word, as a shell would.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weft::words {
 
-// The words of the first command that names a Python program, or of the first command where none
-// does. Quotes and backslashes mean what they mean in a shell; a variable stays as it is written.
+// Words of the first command that names a Python program, otherwise of the first command. Quotes
+// and backslashes work as in a shell; variables stay unexpanded.
 std::vector<std::string> shell_words(std::string_view line);
 
 }  // namespace weft::words
