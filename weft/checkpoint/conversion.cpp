@@ -38,7 +38,7 @@ std::map<std::string, bool> trained_parameters(const config::ModelConfig& model)
 }
 
 // Reads parameters of a checkpoint in long stretches. If ranks hold columns of a matrix, each
-// stored slice has a part of every row, and one block must serve many rows.
+// stored slice has a part of every row. One block must then serve many rows.
 class StretchReader {
  public:
   StretchReader(const StoredCheckpoint& from, WeightsFrom source, const config::ModelConfig& model)

@@ -12,8 +12,8 @@ namespace weft::checkpoint {
 
 class Snapshot {
  public:
-  // Allocates pinned host memory for all entries and reuses it for every copy. The device must
-  // outlive it.
+  // Allocates host-visible memory for all entries, which the device fills at full speed, and reuses
+  // it for every copy. The device must outlive it.
   Snapshot(tensor::Device& device, std::vector<StateEntry> entries);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;

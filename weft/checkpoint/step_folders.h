@@ -36,9 +36,10 @@ struct Found {
 };
 
 // Finds the checkpoint to load. It is `load` itself if that is a step's folder, otherwise the
-// newest complete checkpoint. This is the tracker's step, or a successor whose save ended between
-// manifest and tracker, or an earlier step if the tracker's is incomplete. nullopt: nothing was
-// ever saved. ConfigError: only incomplete checkpoints exist, or the given `step` does not.
+// newest complete checkpoint. This is usually the tracker's step. It is a later step if that save
+// ended between manifest and tracker, and an earlier one if the tracker's step is incomplete.
+// nullopt: nothing was ever saved. ConfigError: only incomplete checkpoints exist, or the given
+// `step` does not.
 std::optional<Found> find_checkpoint(const std::filesystem::path& load,
                                      std::optional<std::int64_t> step = std::nullopt);
 

@@ -88,9 +88,9 @@ std::span<const char* const> nccl_variables();
 // Runs one rank of a pretended world alone. Operations end at once; bytes are counted as in a real
 // world. Every peer is assumed to hold this rank's data and to send what this rank sends to itself.
 // all_gather repeats its own rows; a sum is size() times its own; all_to_all receives from each
-// peer the rows that this rank sends to itself, repeated or cut to the expected count, block by
-// block (zeros for an empty block). Sealed counts (base/sealed_count.h) carry the code of the
-// pretended sender. A broadcast leaves the data unchanged. A receive yields zeros.
+// peer the rows that this rank sends to itself. These are repeated or cut to the expected count,
+// block by block (zeros for an empty block). Sealed counts (base/sealed_count.h) carry the code of
+// the pretended sender. A broadcast leaves the data unchanged. A receive yields zeros.
 void run_fake(const LaunchOptions& options, const RankFunction& function);
 
 // Runs one rank of a pretended world with real copies. Bytes for a peer go to host memory, and the
@@ -98,8 +98,8 @@ void run_fake(const LaunchOptions& options, const RankFunction& function);
 // device. The operation then lasts until the last byte would have passed this rank's ports, in a
 // world without late ranks.
 //
-// all_to_all returns to each peer's place what was sent to that peer, repeated or cut to the
-// expected count, block by block (zeros for an empty block). all_gather repeats its own rows.
+// all_to_all returns to each peer's place the rows sent to that peer. These are repeated or cut to
+// the expected count, block by block (zeros for an empty block). all_gather repeats its own rows.
 // `expert_messages` answers messages about experts; in such a group reduce_scatter sums the rows
 // sent to the peers. Any other sum is size() times its own. A broadcast leaves the data unchanged.
 // A receive yields the first message that this rank sent to any peer; zeros if it sends none

@@ -1,9 +1,8 @@
 // Next steps to try: at most three single changes, in the guide's order.
 //
 // A gain is never a constant. It is the simulated gain of the change at this run's node costs, or
-// the upper limit of the measured loss. A change is left out if the rules refuse it, this build
-// lacks it, or it gains less than a hundredth of the step. A change that makes a run fit is always
-// offered.
+// the upper limit of the measured loss. A change is left out if rules refuse it, this build lacks
+// it, or its gain is below 1 % of the step. A change that makes a run fit is always offered.
 #pragma once
 
 #include <optional>

@@ -54,9 +54,9 @@ struct ChosenRecipe {
 // values are checked when the settings are applied.
 Recipe load_recipe(const std::filesystem::path& file, const std::filesystem::path& folder = {});
 
-// Finds a name in `folder`, of a file or of a layout, or a path (a word with '/' or ending in
-// .yaml), optionally with `:LAYOUT`. ConfigError if there is no such file. The file is not read:
-// settings_of() and load_config() check the layout.
+// Finds the name of a file or of a layout in `folder`, or a path (a word with '/' or ending in
+// .yaml). Both may have `:LAYOUT` appended. ConfigError if there is no such file. The file is not
+// read: settings_of() and load_config() check the layout.
 ChosenRecipe find_recipe(const std::filesystem::path& folder, std::string_view word);
 
 // Recipe files of a folder, by name.

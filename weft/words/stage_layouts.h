@@ -9,7 +9,7 @@
 
 namespace weft::words {
 
-// Applies after -pp and -vp: DeepSeek-V3 and Kimi-K2 get the stage layout of their new sizes, and a
+// Applies after -pp and -vp: DeepSeek-V3 and Kimi-K2 get the stage layout of their new sizes. A
 // pipeline of one rank drops the recipe's chunks (H19).
 void finish_stages(std::string_view recipe, std::span<const Asked> asked, Ledger& ledger);
 

@@ -74,8 +74,8 @@ std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& or
                                     const measure::OverlapBench& bench);
 
 // Bars. Expert communication has bars for one rank of a pretended world, chosen by the ratio. Other
-// kinds have a bar for the time added to the step if the plain order adds about 30 %, and on free
-// links.
+// kinds have a bar for the time added to the step, for plain orders that add about 30 %. They have
+// another bar on free links.
 std::vector<Bar> bars_of(const FabricReport& report);
 // True if the links are as slow as requested; otherwise no bar applies to the last order.
 bool is_judged(const FabricReport& report);

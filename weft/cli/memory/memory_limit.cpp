@@ -115,7 +115,7 @@ bool fits_without_copies(const MemoryReport& report) {
 }
 
 // Advice on the share of optimizer state that fits in host memory. If the GPU is judged too, a fit
-// for both was searched, and this text says that this share is not one.
+// for both was searched. The text then says that this share is not a fit.
 std::string less_offload_text(const MemoryReport& report, double fraction) {
   if (!report.room.device) {
     return fraction > 0 ? text("use optimizer.optimizer_offload_fraction={:.2f} or less", fraction)

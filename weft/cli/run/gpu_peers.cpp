@@ -10,8 +10,9 @@ namespace {
 using base::Json;
 using base::text;
 
-// Both compute in bf16 and choose experts by rounded scores. The mean loss of a sequence of 4096
-// random tokens differs by 1e-3 between different models, and by less than 1e-4 between equal ones.
+// Both compute in bf16 and choose experts by rounded scores. Between different models the mean loss
+// of a sequence of 4096 random tokens differs by 1e-3. Between equal models it differs by less than
+// 1e-4.
 constexpr double kMeanLossTolerance = 2e-4;
 
 // Number at a path of keys; nullopt: a key is missing.

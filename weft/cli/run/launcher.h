@@ -15,8 +15,8 @@ namespace weft::cli {
 // number, or refuse_foreign_launcher() throws.
 void follow_launcher(const words::Resolution& run, config::Config& config);
 
-// ConfigError if a launcher other than Open MPI (Slurm, MPICH, torchrun) started several processes,
-// each of which would run the whole run. Setting runtime.backend explicitly overrides the check.
+// ConfigError if a launcher other than Open MPI (Slurm, MPICH, torchrun) started several processes.
+// Each process would run the whole run. Setting runtime.backend explicitly overrides the check.
 void refuse_foreign_launcher(const words::Resolution& run);
 
 bool under_launcher();

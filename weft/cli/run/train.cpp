@@ -300,7 +300,7 @@ int run_train(const TrainOptions& options) {
     result = train::train(request);
   } catch (const base::SystemError& error) {
     if (has_started || !stop) throw;
-    print_error(error.what());  // error of the operation in flight at the stop
+    print_error(error.what());  // error of the wait that the stop ended
     return interrupted_code();
   }
   line.clear();

@@ -19,7 +19,7 @@ void hand_back(tensor::Transfers& transfers, std::span<const Part> parts, int se
 
 // Variant for messages of a few bytes: all of it lies in host memory at once, the own part too.
 // `answer` turns the first out_bytes of a part into its first in_bytes. A buffer that several parts
-// send goes to the host once, as a small copy takes longer to start than to run.
+// send goes to the host once: a small copy takes longer to start than to run.
 using Answer = std::function<void(const Part& part, std::byte* bytes)>;
 void bounce_answered(tensor::Transfers& transfers,
                      std::span<const Part> parts,

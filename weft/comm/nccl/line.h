@@ -1,7 +1,7 @@
 // One NCCL communicator of this rank and its operations in flight.
 //
-// The calls of all communicators of a rank reach NCCL in the order in which their operations were
-// enqueued (Order), from any thread. Two ranks with different orders would wait for each other.
+// The operations of all communicators of a rank reach NCCL in the order of their enqueueing
+// (Order), from any thread. Two ranks with different orders would wait for each other.
 //
 // The communicator is non-blocking: no NCCL call waits for a peer, so every wait has a deadline and
 // ends when a rank fails. Each operation lies between two CUDA events. An operation that runs

@@ -1,6 +1,6 @@
-// This process in the world: the rendezvous, its communicators and a thread that watches both. If a
-// rank fails, here or elsewhere, the watcher ends every wait for a peer, and the streams throw an
-// error that names the failed rank.
+// This process in the world: the rendezvous, its communicators and a thread that watches both. If
+// any rank fails, the watcher ends every wait for a peer. The streams then throw an error that
+// names the failed rank.
 #pragma once
 
 #include <condition_variable>

@@ -144,7 +144,7 @@ void MeetingPlace::reserve_wire(const Membership& group, Meeting& meeting) {
   }
 }
 
-// Notifies without the lock. A thread that wakes and finds the lock taken sleeps again, and the
+// Notifies without the lock. A thread that wakes and finds the lock taken sleeps again. The
 // scheduler may then give the core to a busy thread.
 void MeetingPlace::notify_all(Lock& lock) {
   lock.unlock();

@@ -29,8 +29,8 @@ struct GroupedProduct {
 
   std::int64_t all_rows() const;
 };
-// FC1 and FC2 of the model's experts with 256, 1024 and 0 to 2047 rows each, and an eighth of the
-// experts with 8192 rows.
+// FC1 and FC2 of the model's experts with 256, 1024 and 0 to 2047 rows each. One more case has an
+// eighth of the experts with 8192 rows.
 std::vector<GroupedProduct> grouped_products(const config::ModelConfig& model);
 
 struct ProductRates {

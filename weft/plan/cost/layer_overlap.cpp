@@ -11,10 +11,10 @@ namespace {
 
 using config::ModelConfig;
 
-// Exponents that combine launch time and device time. If the host must read row counts in every
-// layer, it cannot run ahead, and delays of both sides add like the legs of a right triangle. In
-// the interleaved order it launches another micro-batch's work meanwhile. Without such waits the
-// longer side dominates.
+// Exponents that combine launch time and device time. A host that reads row counts in every layer
+// cannot run ahead. Delays of both sides then add like the legs of a right triangle. In the
+// interleaved order it launches another micro-batch's work meanwhile. Without such waits the longer
+// side dominates.
 constexpr double kWaitingHost = 2, kMergedHost = 3, kRunningHost = 6;
 
 // The interleaved order cuts a layer into pieces with events between them. Split weight gradients

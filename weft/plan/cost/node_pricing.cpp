@@ -92,8 +92,8 @@ double NodePricing::product_exchange_seconds(const Node& node, const schedule::A
   return costs_at(node).tp / (in_steps ? piece.steps->count : 1);
 }
 
-// Equal share of the context-parallel exchanges in one direction of a layer, or of the
-// tensor-parallel exchanges at an end of the model. A recomputed node is one exchange.
+// Equal share of a layer's context-parallel exchanges in one direction. At an end of the model: of
+// the tensor-parallel exchanges. A recomputed node is one exchange.
 double NodePricing::exchange_seconds(const Entry& entry) {
   const Node& node = entry.node;
   const LayerCosts& costs = costs_at(node);

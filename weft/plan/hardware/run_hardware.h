@@ -8,8 +8,8 @@
 
 namespace weft::plan {
 
-// Default program of a price. Weft if `weft train` can run the config on one GPU
-// (runtime.device=cuda, ranks of one process, no missing part) and the file has numbers for Weft.
+// Default program of a price. Weft if the file has numbers for Weft and `weft train` can run the
+// config on one GPU. That means runtime.device=cuda, ranks of one process and no missing part.
 // Otherwise the program behind the file's own numbers.
 Program usual_program(const config::Config& config, const Hardware& hardware);
 

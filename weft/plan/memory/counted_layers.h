@@ -10,8 +10,8 @@
 
 namespace weft::plan {
 
-// Small run: two ranks with layers like this one if the run has a pipeline, otherwise one, with
-// enough micro-batches to show its order. Tokens, ranks per layer, passes and vocabulary are the
+// Small run: two ranks with layers like this one if the run has a pipeline, otherwise one. Its
+// micro-batches suffice to show the order. Tokens, ranks per layer, passes and vocabulary are the
 // run's. Each rank has two chunks if the run has several and the stage sends, because alternating
 // chunks receive early.
 config::Config small_pipeline(const config::Config& config, const LayerAsked& asked, StageEnd end);

@@ -1,5 +1,5 @@
-// Cached parts of the memory of many runs: bytes that a layer's pieces declare as kept, and the
-// micro-batches in flight on a pipeline rank, from the order of its turns.
+// Cached parts of the memory of many runs. A layer's kept bytes come from its pieces' declarations.
+// The micro-batches in flight on a pipeline rank follow from the order of its turns.
 //
 // The runs of a book differ only in layout and planner settings. Thread-safe; the content does not
 // depend on the order of callers.

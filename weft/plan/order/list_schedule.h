@@ -2,9 +2,9 @@
 // node.
 //
 // Bits and meaning are kept: every node starts after its requirements in the anatomy, including the
-// order of a weight's gradients. Gates limit the memory of compute. In the given order the compute
-// lane enters a micro-batch when certain numbers of others have passed the stage forward and have
-// left it. A rule may enter at most `forward_slack` and `slack` of them earlier.
+// order of a weight's gradients. Gates limit the memory of compute. In the given order some
+// micro-batches have passed the stage forward, and some have left it, before the compute lane
+// enters another. A rule may enter at most `forward_slack` and `slack` of them earlier.
 //
 // A step that completes in the given order completes under every rule. Proof: the given order's
 // first node that never ran here would need only nodes before it, which ran here too.

@@ -17,8 +17,8 @@ struct OptimizerSeconds {
   double waiting = 0;  // additional idle time of the device while the host updates
 };
 
-// Bytes per second of the host's AdamW for one rank: a GPU's share of the host bandwidth. If known,
-// the rate of the rank's share of the machine's cores limits it.
+// Bytes per second of the host's AdamW for one rank: a GPU's share of the host bandwidth. If the
+// rate of a core is known: the rank's share of the machine, limited by its own cores.
 double host_update_rate(const config::Config& config, const Hardware& hardware);
 
 class DataParallelPrice {

@@ -24,14 +24,14 @@ class OverlapPrediction {
                     const std::vector<trace::Timeline>& plain,
                     double plain_seconds);
 
-  // Replaces compute costs by those of these traced steps of the plain order, in which the device
-  // is as busy as in the requested orders. A device that waits for links a third of the time has a
+  // Replaces compute costs by those of these traced steps of the plain order. In them the device is
+  // as busy as in the requested orders. A device that waits for links a third of the time has a
   // higher clock.
   void take_compute_from(const std::vector<trace::Timeline>& busy);
 
   // Adds the slowdown of compute beside communication: the share `slower` beside copies in device
-  // memory. Communication on the requested links consists of such copies, with the duration in the
-  // traced steps `free` on free links, and of waiting.
+  // memory. Communication on the requested links consists of such copies and of waiting. The copies
+  // take the time that they took in the traced steps `free` on free links.
   void take_copies_from(const std::vector<trace::Timeline>& free, double slower);
 
   // Step time of another order of the same layout, from node costs and the plain step's overhead

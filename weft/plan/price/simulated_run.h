@@ -1,8 +1,8 @@
 // Simulated run: the real schedule of its step at the costs of a kind of GPU.
 //
 // A step of many micro-batches is shortened (short_step.h), and the cost of one more group is added
-// for the rest. Such a group is represented by a part of equal length from the middle of the
-// timelines, with all stages in their steady state.
+// for the rest. A part of equal length from the middle of the timelines represents such a group:
+// all stages are in their steady state.
 #pragma once
 
 #include <cstdint>

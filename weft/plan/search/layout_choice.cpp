@@ -39,8 +39,8 @@ double head_in_layers(const ModelConfig& model) {
   return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
 }
 
-// One layer per stage, with the loss alone in the last stage, and the embedding alone in the first
-// if there is one more stage. Matches Megatron's account_for_embedding_in_pipeline_split and
+// One layer per stage, with the loss alone in the last stage. With one more stage the embedding is
+// alone in the first. Matches Megatron's account_for_embedding_in_pipeline_split and
 // account_for_loss_in_pipeline_split.
 std::string single_layers(std::int64_t layers, std::int64_t stages) {
   std::string layout = stages > layers + 1 ? "E|t" : "Et";

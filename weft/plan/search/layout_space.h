@@ -89,8 +89,8 @@ class LayoutSpace {
   std::vector<StepOrder> orders_of(const LayoutChoice& shape) const;
   bool goes_with(StepOrder order, std::size_t rung) const;
   // Graphs compatible with the other modes, fewest launches first. Recomputed whole layers cannot
-  // be captured. A whole step can be captured if rows of a fixed budget stay on the device
-  // (hybridep) and experts are one fused operation (MXFP8).
+  // be captured. Capturing a whole step requires rows of a fixed budget on the device (hybridep),
+  // and experts in one fused operation (MXFP8).
   std::vector<Graphs> graphs_of(const LayoutChoice& choice) const;
   // Offload rungs compatible with a recompute rung, each with different modules.
   std::vector<std::size_t> offloads_of(std::size_t rung) const;

@@ -44,8 +44,8 @@ struct StepRecord {
   std::optional<std::int64_t> repeated;
 };
 
-// Steps since the last log line. Megatron's line has the mean loss of the steps that were not
-// skipped, the mean time of a step and the number of skipped steps.
+// Steps since the last log line. Megatron's line has the mean loss without skipped steps, the mean
+// step time and the number of skipped steps.
 class LogInterval {
  public:
   // `not_finite`: steps skipped before this run.

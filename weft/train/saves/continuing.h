@@ -15,9 +15,10 @@ using IsChosen = std::function<bool(std::string_view key)>;
 
 inline constexpr std::int64_t kContinuedTokens = 4096;  // longest sequence by default
 
-// Sets unset keys to values that are safe for a trained model. These are dtype and balancing loss
-// of `folder`, min(4096, its positions) tokens a sequence, a small learning rate with warm-up, and
-// evaluations on held-out data. Returns a finding with the reason for each: rule D3.
+// Sets unset keys to values that are safe for a trained model. From `folder` come the dtype, the
+// balancing loss and sequences of min(4096, its positions) tokens. Added are a small learning rate
+// with warm-up, and evaluations on held-out data. Returns a finding with the reason for each: rule
+// D3.
 std::vector<config::Finding> set_continuing(const config::ModelConfig& folder,
                                             const IsChosen& is_chosen,
                                             config::Config& config);

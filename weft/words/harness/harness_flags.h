@@ -83,7 +83,7 @@ enum class Takes {
   Words,      // some of `words`, separated by commas
   Integer,
   IntegerOrNone,  // "None" is null; -1 keeps the recipe's value
-  MaybeInteger,   // the value is optional and has no effect
+  MaybeInteger,   // the value is optional; without it the flag has no effect
   Number,
   Switch,  // true or false
 };
