@@ -2,7 +2,7 @@
 //
 // Tensor parallelism splits dense weights, expert parallelism the experts, expert tensor
 // parallelism each expert. Pipeline stages split no parameter: the stages of its layer hold it
-// (derive/holding.h).
+// (derive/memory/holding.h).
 #pragma once
 
 #include <span>

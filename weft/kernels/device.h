@@ -13,7 +13,7 @@ namespace weft::kernels {
 std::unique_ptr<tensor::Device> make_cpu_device(int threads = 1);
 
 // Dry device: no memory and no arithmetic. Allocations are counted as on the CPU; tensors may have
-// any size and hold no values. Its routers choose by `routing` (cpu/even_choice.h).
+// any size and hold no values. Its routers choose by `routing` (cpu/moe/even_choice.h).
 enum class DryRouting { Even, Lopsided };
 std::unique_ptr<tensor::Device> make_dry_device(DryRouting routing = DryRouting::Even);
 // Dry device with the workspace of a GPU's operations, as far as it is known without a GPU.

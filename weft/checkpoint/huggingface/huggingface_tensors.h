@@ -8,7 +8,7 @@
 //   layers.i.attention.q_norm.weight (D)     layers.i.attention.k_norm.weight (D)
 //   layers.i.attention.proj.weight (H, Q)
 //   latent attention, in place of qkv (L compressed queries, R compressed keys and values, P
-//   channels with a position; N without, D of a value, of each of A heads; q whole where it is not
+//   channels with a position; N without, D of a value, of each of A heads; q whole if not
 //   compressed):
 //          layers.i.attention.down.weight (L + R + P, H): q, kv
 //          layers.i.attention.q_norm.weight (L)    layers.i.attention.q_up.weight (A(N + P), L)

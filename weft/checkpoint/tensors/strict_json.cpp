@@ -101,7 +101,7 @@ class StrictBuilder : public nlohmann::json_sax<StrictJson> {
 
 constexpr std::array<std::string_view, 3> kNotFinite{"-Infinity", "Infinity", "NaN"};
 
-// The content with quotes around numbers that are not finite and stand outside of quotes.
+// Content with quotes added around unquoted non-finite numbers.
 std::string with_quoted_infinities(std::string_view content) {
   std::string quoted;
   quoted.reserve(content.size());

@@ -1,4 +1,4 @@
-// weft recipes --start: starts each recipe (measure/start.h).
+// weft recipes --start: starts each recipe (measure/runs/start.h).
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 namespace weft::cli {
 
 // Source of a report's numbers: dry steps of the engine, or for long steps the planner's formula
-// (measure/memory_estimate.h).
+// (measure/memory/memory_estimate.h).
 enum class Counted { ByDrySteps, ByThePlanner };
 // Pipeline ranks in a text: the largest with the parts of its peak, or all.
 enum class RanksShown { Largest, All };

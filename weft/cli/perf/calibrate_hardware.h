@@ -32,7 +32,7 @@ struct WrittenHardware {
 };
 
 // Measures and writes the file. ConfigError, without a file, if the result is no valid hardware
-// file. Throws Stopped (measure/device_timer.h) when told to stop.
+// file. Throws Stopped (measure/device/device_timer.h) when told to stop.
 WrittenHardware write_hardware(const HardwareOptions& options,
                                const plan::TellsRest& rest,
                                const config::Config& judged,

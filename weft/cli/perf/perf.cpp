@@ -11,7 +11,7 @@
 namespace weft::cli {
 namespace {
 
-// Weft's own options; the harness's flags are words (config/harness_flags.h).
+// Weft's own options; the harness's flags are words (words/harness/harness_flags.h).
 struct PerfOptions {
   RunArguments run;
   std::vector<std::string> vary;

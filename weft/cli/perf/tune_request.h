@@ -13,7 +13,7 @@ namespace weft::cli {
 // --vary a.b=x,y
 void add_vary(CLI::App& command, std::vector<std::string>& vary);
 // Moves requested by the user instead of the tuner's; empty: the tuner's. ConfigError for an
-// unknown key, or a key outside of the tuner's contract (plan/tuning_contract.h).
+// unknown key, or a key outside of the tuner's contract (plan/tuning/tuning_contract.h).
 std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary);
 
 // ConfigError if the run cannot be timed in this process on this machine.

@@ -14,7 +14,7 @@ struct Machine {
   std::int64_t memory_bytes = 0;
   std::string compiler;
   std::string build;
-  std::string version;  // weft's version
+  std::string version;  // Weft's version
 };
 
 Machine this_machine();

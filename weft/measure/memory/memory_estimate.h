@@ -13,7 +13,7 @@ MemoryForecast estimate_memory(const config::Config& asked,
                                Priced priced);
 
 // Closer estimate: memory inside the nodes of a layer is counted in short pipelines of such layers
-// (plan/counted_layers.h). Number formats are those of `asked`. Not priced.
+// (plan/memory/counted_layers.h). Number formats are those of `asked`. Not priced.
 MemoryForecast estimate_closely(const config::Config& asked, const plan::Hardware& hardware);
 
 // estimate_closely, with a dry step for each rank that may need the most memory.

@@ -1,5 +1,5 @@
 // Memory of a training step besides weights, gradients and optimizer state, counted by a dry step
-// of the engine. The planner counts short runs with it (plan/counted_layers.h).
+// of the engine. The planner counts short runs with it (plan/memory/counted_layers.h).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Trial start of a run: rank 0 of its twin (plan/twin.h) trains two steps in a pretended world
-// (runtime.backend=fake). A recipe for a thousand GPUs takes seconds.
+// Trial start of a run: rank 0 of its twin (plan/tuning/twin.h) trains two steps in a pretended
+// world (runtime.backend=fake). A recipe for a thousand GPUs takes seconds.
 #pragma once
 
 #include <atomic>

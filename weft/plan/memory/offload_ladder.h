@@ -12,7 +12,8 @@ namespace weft::plan {
 struct RecomputeRung;
 
 // Modules whose inputs are offloaded; each rung extends the previous one. The link's capacity
-// decides the number of layers per module, in the order of the names (schedule/offload_share.h).
+// decides the number of layers per module, in the order of the names
+// (schedule/memory/offload_share.h).
 struct OffloadRung {
   std::string name;  // "none", "core_attn, attn_proj"
   std::vector<config::OffloadModule> modules;

@@ -1,6 +1,6 @@
 // Offloaded parts of a run's layers, without its graph. Same distribution as the offloading pass
 // (schedule/passes/offload.h), for the number of layers that the link carries
-// (schedule/offload_share.h).
+// (schedule/memory/offload_share.h).
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ struct OrderSwitches {
   bool overlap, delay;
 };
 
-// Orders in the sequence of train/order_choice.h.
+// Orders in the sequence of train/guard/order_choice.h.
 constexpr OrderSwitches kAutoOrders[] = {{"plain", false, false},
                                          {"overlap", true, false},
                                          {"overlap + delayed wgrad", true, true}};

@@ -18,7 +18,7 @@ struct FaultWord;
 
 namespace weft::tensor::cuda {
 
-// Fault word of a kernel's stream (kernels/cuda/arguments.h).
+// Fault word of a kernel's stream (kernels/cuda/device/arguments.h).
 struct FaultPlace {
   FaultWord* word = nullptr;
   std::uint64_t ticket = 0;

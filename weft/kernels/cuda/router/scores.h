@@ -1,4 +1,4 @@
-// The scores of a router's logits; see cpu/scores.h.
+// The scores of a router's logits; see cpu/moe/scores.h.
 #pragma once
 
 #include <cstdint>
