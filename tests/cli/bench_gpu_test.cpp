@@ -89,6 +89,11 @@ GpuBench made_up() {
                          .peer_seconds = 1.2e-3,
                          .peer = "PyTorch grouped_mm",
                          .least_ratio = 1});
+  const kernels::hopper::TileDesc desc{.pass = kernels::hopper::Pass::Dgrad, .n = 384};
+  const kernels::hopper::Card hopper{.is_hopper = true,
+                                     .multiprocessors = 132,
+                                     .shared_bytes = kernels::hopper::kMostSharedBytes};
+  bench.tiles.push_back({"FC1", desc, kernels::hopper::choose_tile(desc, hopper)});
   bench.step.emplace();
   bench.step->whole = {.sequences = 4,
                        .seconds = 0.1,
@@ -139,11 +144,17 @@ TEST(BenchGpu, TextAndJsonSayTheSame) {
                            "FC1 forward",
                            "1.20",
                            "linear_forward",
+                           "FC1 dgrad, 384 columns",
+                           "128 x 192 x 64, 4 stages: 384 columns covered",
                            "NOT MET adamw",
                            "NO PEER transformers_step.py"}) {
     EXPECT_TRUE(has(shown, part)) << part << "\n" << shown;
   }
   const Json json = to_json(bench);
+  EXPECT_EQ(json["tiles"][0]["pass"], "dgrad");
+  EXPECT_EQ(json["tiles"][0]["best"], 1);
+  EXPECT_EQ(json["tiles"][0]["candidates"][1]["verdict"], "best");
+  EXPECT_EQ(json["tiles"][0]["candidates"][2]["stages"], 6);
   EXPECT_EQ(json["ceilings"]["gemm_tflops"], 800.0);
   EXPECT_EQ(json["ceilings"]["copy_gbps"], 4000.0);
   EXPECT_EQ(json["ceilings"]["fill_gbps"], 3000.0);

@@ -1,8 +1,10 @@
 #include <cmath>
+#include <set>
 
 #include "tests/kernels/conformance_support.h"
 #include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
+#include "weft/kernels/hopper_tile.h"
 
 namespace weft::kernels {
 namespace grouped_linear_test {
@@ -18,6 +20,16 @@ struct Sizes {
     return sum;
   }
   std::int64_t experts() const { return static_cast<std::int64_t>(rows.size()); }
+  std::int64_t first_row(std::int64_t expert) const {
+    std::int64_t first = 0;
+    for (std::int64_t e = 0; e < expert; ++e) first += rows[std::size_t(e)];
+    return first;
+  }
+  std::int64_t expert_of(std::int64_t row) const {
+    std::int64_t expert = 0;
+    while (first_row(expert + 1) <= row) ++expert;
+    return expert;
+  }
 };
 
 Values reference(const Sizes& s, const Values& x, const Values& w) {
@@ -35,6 +47,40 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
     }
   }
   return y;
+}
+
+double dot(const double* a, const double* b, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// Sum of dy y where row `row` of x is `x_row`: the other rows do not depend on it.
+double loss_of_row(const Sizes& s,
+                   const Values& dy,
+                   const Values& w,
+                   std::int64_t row,
+                   const Values& x_row) {
+  double sum = 0;
+  const std::int64_t expert = s.expert_of(row);
+  for (std::int64_t n = 0; n < s.n; ++n) {
+    sum += dy[std::size_t(row * s.n + n)] *
+           dot(x_row.data(), w.data() + (expert * s.n + n) * s.k, s.k);
+  }
+  return sum;
+}
+// Sum of dy y where row `row` of all experts' weights is `w_row`.
+double loss_of_weights(const Sizes& s,
+                       const Values& dy,
+                       const Values& x,
+                       std::int64_t row,
+                       const Values& w_row) {
+  double sum = 0;
+  const std::int64_t expert = row / s.n, n = row % s.n;
+  for (std::int64_t r = s.first_row(expert); r < s.first_row(expert + 1); ++r) {
+    sum += dy[std::size_t(r * s.n + n)] * dot(x.data() + r * s.k, w_row.data(), s.k);
+  }
+  return sum;
 }
 
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
@@ -61,26 +107,36 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                      grouped_linear_dgrad(stream, a[0], a[1], a[2], a[3]);
                    },
                    [=](const std::vector<Argument>&) {
-                     const auto loss = [&](const Values& at) {
-                       return dot(dy.values, reference(s, at, w.values));
+                     const auto loss = [&](std::int64_t row, const Values& at) {
+                       return loss_of_row(s, dy.values, w.values, row, at);
                      };
-                     return std::vector{finite_difference(0, x.values, loss, tolerance_of(dtype))};
+                     return std::vector{
+                         finite_difference_by_rows(0, x.values, s.k, loss, tolerance_of(dtype))};
                    }});
   for (const Write write : {Write::Accumulate, Write::Assign}) {
-    cases.push_back({name(name_of_wgrad(write)),
-                     {weight_gradient("dw", ws, write), dy, x, rows},
-                     [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
-                       grouped_linear_wgrad(stream, a[0], a[1], a[2], a[3], write);
-                     },
-                     [=](const std::vector<Argument>&) {
-                       const auto loss = [&](const Values& at) {
-                         return dot(dy.values, reference(s, x.values, at));
-                       };
-                       return std::vector{
-                           finite_difference(0, w.values, loss, tolerance_of(DType::F32))};
-                     }});
+    cases.push_back(
+        {name(name_of_wgrad(write)),
+         {weight_gradient("dw", ws, write), dy, x, rows},
+         [=](Stream& stream, Pool&, const std::vector<Tensor>& a) {
+           grouped_linear_wgrad(stream, a[0], a[1], a[2], a[3], write);
+         },
+         [=](const std::vector<Argument>&) {
+           const auto loss = [&](std::int64_t row, const Values& at) {
+             return loss_of_weights(s, dy.values, x.values, row, at);
+           };
+           return std::vector{
+               finite_difference_by_rows(0, w.values, s.k, loss, tolerance_of(DType::F32))};
+         }});
   }
 }
+
+// Widths for which each tile of the Hopper kernel is the best, for results of n and of k columns.
+const std::vector<Sizes> kOfTiles{{"n_128", {3, 0, 130, 1}, 128, 64},
+                                  {"n_256", {3, 0, 130, 1}, 256, 64},
+                                  {"n_384", {3, 0, 130, 1}, 384, 64},
+                                  {"k_128", {3, 0, 130, 1}, 64, 128},
+                                  {"k_256", {3, 0, 130, 1}, 64, 256},
+                                  {"k_384", {3, 0, 130, 1}, 64, 384}};
 
 std::vector<Case> cases() {
   std::vector<Case> all;
@@ -94,7 +150,25 @@ std::vector<Case> cases() {
     add_cases(all, {"eights_wide", {2, 5}, 8, 264}, dtype);
     add_cases(all, {"strips", {3, 0, 70, 1}, 64, 128}, dtype);  // for their weight gradients too
   }
+  for (const Sizes& sizes : kOfTiles) add_cases(all, sizes, DType::BF16);
   return all;
+}
+
+TEST(GroupedLinear, EveryTileOfHopperHasACaseThatChoosesIt) {
+  using hopper::Pass;
+  const hopper::Card card{.is_hopper = true, .shared_bytes = hopper::kMostSharedBytes};
+  for (const Pass pass : {Pass::Forward, Pass::Dgrad, Pass::Wgrad}) {
+    std::set<int> chosen;
+    for (const Sizes& s : kOfTiles) {
+      const std::int64_t columns = pass == Pass::Forward ? s.n : s.k;
+      chosen.insert(hopper::choose_tile({.pass = pass, .n = columns}, card).best);
+    }
+    for (int i = 0; i < int(hopper::candidates_of(pass).size()); ++i) {
+      EXPECT_TRUE(chosen.contains(i))
+          << "add to kOfTiles: " << hopper::word(pass) << ", "
+          << hopper::to_text(hopper::candidates_of(pass)[std::size_t(i)].tile);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(GroupedLinear,
@@ -190,45 +264,99 @@ TEST_P(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
   }
 }
 
-// More tiles than a card computes at once, at edges and without a neighbour, of sums that are
-// short, long or nothing, one after the other. Factors are small whole numbers, so that every sum
-// is exact.
+// Whole numbers from -2 to 2, so that sums of products are exact.
+double small(std::int64_t i) { return double(i * 7 % 5 - 2); }
+
+// More tiles than a card computes at once, at edges and without a partner, for each width of tile.
+TEST_P(GroupedLinearRoom, ManyRowsOfAllLengthsAreExact) {
+  const bool on_gpu = GetParam() == DeviceKind::Cuda;
+  const std::int64_t experts = on_gpu ? 48 : 5, depth = 200;
+  const std::vector<std::int64_t>
+      lengths{on_gpu ? 256 : 2, 0, 65, 1, 129, on_gpu ? 513 : 3, 1, 500};
+  std::vector<std::int64_t> rows;
+  for (std::int64_t e = 0; e < experts; ++e) rows.push_back(lengths[std::size_t(e) % 8]);
+  double sum = 0;  // over the depth
+  for (std::int64_t d = 0; d < depth; ++d) sum += small(d) * small(3 * d + 1);
+  for (const std::int64_t width :
+       on_gpu ? std::vector<std::int64_t>{128, 384, 512} : std::vector<std::int64_t>{64}) {
+    SCOPED_TRACE(width);
+    const Sizes s{"", rows, width, depth};
+    const auto of_expert = [](std::int64_t e) { return double(e % 3 + 1); };
+    Values factor, expected, forward_w, dgrad_w;
+    for (std::int64_t e = 0; e < experts; ++e) {
+      for (std::int64_t r = s.first_row(e); r < s.first_row(e) + rows[std::size_t(e)]; ++r) {
+        for (std::int64_t d = 0; d < depth; ++d) factor.push_back(small(r) * small(d));
+        for (std::int64_t i = 0; i < width; ++i) {
+          expected.push_back(small(r) * of_expert(e) * small(i + 3) * sum);
+        }
+      }
+      for (std::int64_t i = 0; i < width; ++i) {
+        for (std::int64_t d = 0; d < depth; ++d) {
+          forward_w.push_back(of_expert(e) * small(i + 3) * small(3 * d + 1));
+        }
+      }
+      for (std::int64_t d = 0; d < depth; ++d) {
+        for (std::int64_t i = 0; i < width; ++i) {
+          dgrad_w.push_back(of_expert(e) * small(i + 3) * small(3 * d + 1));
+        }
+      }
+    }
+    expected = rounded(expected, DType::BF16);
+    Scratch scratch(GetParam());
+    const Tensor counts = scratch.tensor(DType::I64, {experts}, Values(rows.begin(), rows.end()));
+    const Tensor in = scratch.tensor(DType::BF16, {s.total(), depth}, factor);
+    const Tensor out = scratch.filled(DType::BF16, {s.total(), width}, -5);
+    const Tensor w = scratch.tensor(DType::BF16, {experts, width, depth}, forward_w);
+    grouped_linear_forward(scratch.stream(), out, in, w, counts);
+    EXPECT_TRUE(scratch.read(out) == expected) << "forward";
+    const Tensor dx = scratch.filled(DType::BF16, {s.total(), width}, -5);
+    const Tensor w_back = scratch.tensor(DType::BF16, {experts, depth, width}, dgrad_w);
+    grouped_linear_dgrad(scratch.stream(), dx, in, w_back, counts);
+    EXPECT_TRUE(scratch.read(dx) == expected) << "dgrad";
+  }
+}
+
+// More tiles than a card computes at once, at edges and without a partner, for each width of tile.
+// Sums are short, long or nothing, one after the other.
 TEST_P(GroupedLinearRoom, ManyWeightGradientsOfAllLengthsAreExact) {
   const bool on_gpu = GetParam() == DeviceKind::Cuda;
-  const std::int64_t experts = on_gpu ? 48 : 6, n = on_gpu ? 384 : 64, k = on_gpu ? 448 : 64;
+  const std::int64_t experts = on_gpu ? 48 : 6, n = on_gpu ? 384 : 64;
   const std::vector<std::int64_t> lengths{256, 0, 1100, 64, 512, 513, 1, 700};
   std::vector<std::int64_t> rows;
   for (std::int64_t e = 0; e < experts; ++e) {
     rows.push_back(lengths[std::size_t(e) % lengths.size()] + e % 3);
   }
-  const Sizes s{"", rows, n, k};
-  const auto small = [](std::int64_t i) { return double(i * 7 % 5 - 2); };
-  Values x, dy, sums;
-  for (std::int64_t e = 0, row = 0; e < experts; ++e) {
-    double sum = 0;
-    for (std::int64_t r = 0; r < rows[std::size_t(e)]; ++r, ++row) {
-      const double of_x = small(row + 1), of_dy = small(row * row + e);
-      sum += of_x * of_dy;
-      for (std::int64_t i = 0; i < k; ++i) x.push_back(of_x * small(i));
-      for (std::int64_t i = 0; i < n; ++i) dy.push_back(of_dy * small(i + 3));
+  for (const std::int64_t k :
+       on_gpu ? std::vector<std::int64_t>{128, 448} : std::vector<std::int64_t>{64}) {
+    SCOPED_TRACE(k);
+    const Sizes s{"", rows, n, k};
+    Values x, dy, sums;
+    for (std::int64_t e = 0, row = 0; e < experts; ++e) {
+      double sum = 0;
+      for (std::int64_t r = 0; r < rows[std::size_t(e)]; ++r, ++row) {
+        const double of_x = small(row + 1), of_dy = small(row * row + e);
+        sum += of_x * of_dy;
+        for (std::int64_t i = 0; i < k; ++i) x.push_back(of_x * small(i));
+        for (std::int64_t i = 0; i < n; ++i) dy.push_back(of_dy * small(i + 3));
+      }
+      sums.push_back(sum);
     }
-    sums.push_back(sum);
-  }
-  Scratch scratch(GetParam());
-  const Tensor xs = scratch.tensor(DType::BF16, {s.total(), k}, x);
-  const Tensor dys = scratch.tensor(DType::BF16, {s.total(), n}, dy);
-  const Tensor counts = scratch.tensor(DType::I64, {experts}, Values(rows.begin(), rows.end()));
-  const Tensor dw = scratch.filled(DType::F32, {experts, n, k}, 0);
-  for (int times = 1; times <= 3; ++times) {
-    const Write write = times == 1 ? Write::Assign : Write::Accumulate;
-    grouped_linear_wgrad(scratch.stream(), dw, dys, xs, counts, write);
-    const Values got = scratch.read(dw);
-    std::int64_t wrong = 0;
-    for (std::int64_t i = 0; i < std::int64_t(got.size()); ++i) {
-      const double weight = small(i / k % n + 3) * small(i % k);
-      wrong += got[std::size_t(i)] != times * weight * sums[std::size_t(i / (n * k))] ? 1 : 0;
+    Scratch scratch(GetParam());
+    const Tensor xs = scratch.tensor(DType::BF16, {s.total(), k}, x);
+    const Tensor dys = scratch.tensor(DType::BF16, {s.total(), n}, dy);
+    const Tensor counts = scratch.tensor(DType::I64, {experts}, Values(rows.begin(), rows.end()));
+    const Tensor dw = scratch.filled(DType::F32, {experts, n, k}, 0);
+    for (int times = 1; times <= 3; ++times) {
+      const Write write = times == 1 ? Write::Assign : Write::Accumulate;
+      grouped_linear_wgrad(scratch.stream(), dw, dys, xs, counts, write);
+      const Values got = scratch.read(dw);
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < std::int64_t(got.size()); ++i) {
+        const double weight = small(i / k % n + 3) * small(i % k);
+        wrong += got[std::size_t(i)] != times * weight * sums[std::size_t(i / (n * k))] ? 1 : 0;
+      }
+      EXPECT_EQ(wrong, 0) << "after " << times;
     }
-    EXPECT_EQ(wrong, 0) << "after " << times;
   }
 }
 

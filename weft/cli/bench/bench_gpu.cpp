@@ -111,6 +111,11 @@ class GpuRun {
         stop_(catch_interrupts()),
         clock_(measure::CardClock::watch(card.pci)) {
     bench_.card = card.name;
+    if (card.major == 9 && card.minor == 0) {
+      hopper_ = {.is_hopper = true,
+                 .multiprocessors = card.multiprocessors,
+                 .shared_bytes = kernels::hopper::kMostSharedBytes};
+    }
     bench_.model = model_text(config);
     if (clock_) {
       bench_.clock = {.most_mhz = clock_->most_mhz(), .most_watts = clock_->most_watts()};
@@ -197,6 +202,19 @@ class GpuRun {
         GpuLine{.section = section, .rate = rate, .ceiling = bench_.ceilings.flops});
   }
 
+  // Tiles depend on widths alone, so that a product has one choice for all row counts.
+  void add_tiles(const measure::GroupedProduct& product) {
+    using kernels::hopper::Pass;
+    if (!hopper_ ||
+        std::ranges::find(bench_.tiles, product.name, &GpuTile::name) != bench_.tiles.end())
+      return;
+    for (const Pass pass : {Pass::Forward, Pass::Dgrad, Pass::Wgrad}) {
+      const kernels::hopper::TileDesc desc{.pass = pass,
+                                           .n = pass == Pass::Forward ? product.n : product.k};
+      bench_.tiles.push_back({product.name, desc, kernels::hopper::choose_tile(desc, *hopper_)});
+    }
+  }
+
   void products(DeviceTimer& timer) {
     during("dense products", [&] {
       for (const measure::DenseProduct& product : measure::dense_products(config_)) {
@@ -207,6 +225,7 @@ class GpuRun {
     });
     const std::vector<measure::GroupedProduct> grouped = measure::grouped_products(config_->model);
     for (std::size_t i = 0; i < grouped.size(); ++i) {
+      add_tiles(grouped[i]);
       measure::ProductRates rates;
       during(text("{}, {}", grouped[i].name, grouped[i].rows_name),
              [&] { rates = measure::bench_product(timer, grouped[i], note()); });
@@ -273,7 +292,8 @@ class GpuRun {
   const rules::JudgedConfig& config_;
   const std::atomic<bool>& stop_;
   ProgressLine line_;
-  std::unique_ptr<measure::CardClock> clock_;  // nullptr: the driver does not report it
+  std::unique_ptr<measure::CardClock> clock_;    // nullptr: the driver does not report it
+  std::optional<kernels::hopper::Card> hopper_;  // nullopt: the card is no Hopper
   std::optional<base::Json> torch_;
   GpuBench bench_;
 };

@@ -86,6 +86,14 @@ std::string line_text(const GpuLine& line) {
               line.peer);
 }
 
+std::string tiles_text(const std::vector<GpuTile>& tiles) {
+  std::string all = "\ntiles of the experts' products, of candidates with relative costs\n";
+  for (const GpuTile& tile : tiles) {
+    all += text("{} {}", tile.name, kernels::hopper::to_text(tile.desc, tile.choice));
+  }
+  return all;
+}
+
 std::string batch_text(const BatchTime& batch,
                        const measure::DeviceCeilings& ceilings,
                        const std::optional<double>& peer_seconds) {
@@ -163,6 +171,27 @@ Json json_of(const GpuLine& line) {
   json["peer"] = line.peer_seconds ? Json(line.rate.work / *line.peer_seconds / scale) : Json();
   json["peer_name"] = line.peer_seconds ? Json(line.peer) : Json();
   json["ratio"] = json_or_null(line.ratio());
+  return json;
+}
+
+Json json_of(const GpuTile& tile) {
+  Json json{{"name", tile.name},
+            {"pass", kernels::hopper::word(tile.desc.pass)},
+            {"columns", tile.desc.n},
+            {"best", tile.choice.best < 0 ? Json() : Json(tile.choice.best)},
+            {"candidates", Json::array()}};
+  for (const kernels::hopper::TileChoice::Row& row : tile.choice.all()) {
+    json["candidates"].push_back({{"m", row.tile.m},
+                                  {"n", row.tile.n},
+                                  {"k", row.tile.k},
+                                  {"stages", row.tile.stages},
+                                  {"cluster", row.tile.cluster},
+                                  {"consumer_registers", row.tile.consumer_registers},
+                                  {"shared_bytes", row.shared_bytes},
+                                  {"covered_columns", row.covered},
+                                  {"cost", row.cost},
+                                  {"verdict", kernels::hopper::word(row.verdict)}});
+  }
   return json;
 }
 
@@ -286,6 +315,7 @@ std::string to_text(const GpuBench& bench) {
     open = line.section;
     all += line_text(line);
   }
+  if (!bench.tiles.empty()) all += tiles_text(bench.tiles);
   if (bench.step) all += step_text(bench);
   if (bench.clock) all += clock_text(*bench.clock);
   const std::vector<Bar> bars = bars_of(bench);
@@ -308,6 +338,8 @@ Json to_json(const GpuBench& bench) {
             {"clock", bench.clock ? json_of(*bench.clock) : Json()},
             {"kernels", Json::array()}};
   for (const GpuLine& line : bench.lines) json["kernels"].push_back(json_of(line));
+  json["tiles"] = Json::array();
+  for (const GpuTile& tile : bench.tiles) json["tiles"].push_back(json_of(tile));
   json["step"] = bench.step ? step_json(bench) : Json();
   json["bars"] = Json::array();
   for (const Bar& bar : bars_of(bench)) json["bars"].push_back(to_json(bar));

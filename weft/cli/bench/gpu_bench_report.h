@@ -8,6 +8,7 @@
 
 #include "weft/base/json.h"
 #include "weft/cli/terminal/bar.h"
+#include "weft/kernels/hopper_tile.h"
 #include "weft/measure/device/card_clock.h"
 #include "weft/measure/device/device_ceilings.h"
 #include "weft/measure/device/device_rate.h"
@@ -36,6 +37,13 @@ struct GpuLine {
   }
 };
 
+// Choice of a tile for an expert product, with all candidates.
+struct GpuTile {
+  std::string name;  // "FC1"
+  kernels::hopper::TileDesc desc;
+  kernels::hopper::TileChoice choice;
+};
+
 struct StepPeer {
   std::string name;  // "Transformers 5.17.0 + torch.compile, sdpa, cuDNN"
   std::optional<double> whole_seconds, single_seconds;
@@ -57,6 +65,7 @@ struct GpuBench {
   measure::DeviceCeilings ceilings;
   std::optional<GpuClock> clock;  // nullopt: the driver does not report it
   std::vector<GpuLine> lines;
+  std::vector<GpuTile> tiles;  // of the experts' products, on Hopper
   std::optional<measure::DeviceStep> step;
   std::optional<StepPeer> step_peer;
   std::vector<std::string> peer_failures;  // requested peers only

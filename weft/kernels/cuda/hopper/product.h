@@ -1,5 +1,5 @@
-// The experts' products on the tensor cores of Hopper: bf16 factors, fp32 sums. Each element is
-// summed in the order of d by one block, so that the bits depend on the inputs alone.
+// Products of experts on the tensor cores of Hopper: bf16 factors, fp32 sums. One block sums an
+// element, in the order of d, so that the bits depend on the inputs alone.
 #pragma once
 
 #include <cuda.h>
@@ -13,27 +13,27 @@
 
 namespace weft::kernels::cuda {
 
-// A product with all that is known before the counts; the launch takes it by value.
+// A product, as far as the host knows it before the counts. The launch takes it by value.
 struct HopperProduct {
   CUtensorMap a{}, b{}, c{};
-  hopper::Work work;
-  RowCut cut;  // what ExpertRows must be made with
+  hopper::Problem problem;
+  RowCut cut;  // of the ExpertRows
   int multiprocessors = 0;
   void (*launch)(cudaStream_t, const HopperProduct&) = nullptr;
 
   void set(const ExpertRows& rows) {
-    work.first_row = rows.first_row;
-    work.first_tile = rows.first_tile;
-    work.by_count = rows.by_count;
+    problem.first_row = rows.first_row;
+    problem.first_tile = rows.first_tile;
+    problem.by_count = rows.by_count;
   }
 };
 
-// What launch_tiled_rows computes (`product.m` is not read) and launch_tiled_sums (`product.k` is
-// not read), here also with Write::Assign: an expert without rows then gets zeros. `room` is for
-// the rows of all experts.
+// Plans what launch_tiled_rows and launch_tiled_sums compute: `product.m` and `product.k`
+// respectively are not read. Sums may also be assigned: an expert without rows then gets zeros.
+// `room` is for the rows of all experts. The tile is the best of choose_tile (hopper_tile.h).
 //
-// None where it is not for this kernel: on other cards, other dtypes, and sizes that are zero or
-// not multiples of 8, which the copy engine cannot address.
+// nullopt: another kernel must do it. This one needs a Hopper card and bf16 factors, and sizes that
+// are multiples of 8 and not zero, for TMA.
 std::optional<HopperProduct> hopper_rows(int ordinal,
                                          const Product& product,
                                          std::int64_t experts,
@@ -43,7 +43,7 @@ std::optional<HopperProduct> hopper_sums(int ordinal,
                                          std::int64_t experts,
                                          std::int64_t room);
 
-// After the ExpertRows were set and launch_find_rows filled them.
+// Called once the ExpertRows are set; launch_find_rows must fill them before in the stream.
 inline void launch_hopper(cudaStream_t stream, const HopperProduct& product) {
   product.launch(stream, product);
 }
