@@ -1,5 +1,5 @@
 // CHECK's message in code that nvcc compiles. Numbers and words are passed as plain values to a
-// function that formats them, so that nvcc does not parse fmt.
+// function that formats them: nvcc parses no fmt.
 #pragma once
 
 #include <concepts>

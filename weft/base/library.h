@@ -17,7 +17,7 @@ namespace weft::base {
 
 struct Library {
   const char* file = "";     // "libweft_cuda.so"
-  const char* symbol = "";   // of its entry
+  const char* symbol = "";   // symbol of the entry
   const char* version = "";  // required of its entry
   std::string what;          // "CUDA device": for messages
   std::string how_to_build;  // for the error if it is missing

@@ -13,8 +13,7 @@ std::int64_t total(const std::vector<Range>& ranges) {
   return sum;
 }
 
-// Walks a part dim by dim, and records the runs inside both the slice and a range of the global
-// tensor.
+// Walks a part dim by dim; records the runs inside both the slice and a range of the global tensor.
 class Walker {
  public:
   Walker(const Slice& slice, const Range& wanted) : slice_(slice), wanted_(wanted) {

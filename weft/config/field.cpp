@@ -169,8 +169,8 @@ std::vector<Field> make_fields() {
 }
 
 // Field with the most similar name; nullptr: none is near. A name is compared within its section,
-// and a word without a section with all names, so that the section's letters do not count. If the
-// section is misspelled, whole keys are compared.
+// and a bare word with all names: the section's letters do not count. If the section is misspelled,
+// whole keys are compared.
 const Field* nearest_field(std::string_view key) {
   const std::size_t dot = key.find('.');
   const bool bare = dot == std::string_view::npos;

@@ -8,7 +8,7 @@
 namespace weft::config {
 
 struct Finding {
-  std::string id;   // of the rule
+  std::string id;   // rule id
   std::string key;  // may be empty
   base::Json from;  // old and new value of the key; null: not changed
   base::Json to;

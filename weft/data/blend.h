@@ -1,7 +1,7 @@
 // Blend: several data sets as one (dataset.blend). As in Megatron, each sample comes from the data
-// set furthest behind its weight. Sample i (from 0) comes from the one with the largest weight *
-// max(i, 1) - taken, the first of several. `taken` counts the samples that it gave before, and is
-// the number of its next sample.
+// set furthest behind its weight. Sample i (from 0): the largest weight * max(i, 1) - taken, the
+// first of several. `taken` counts the samples that it gave before, and is the number of its next
+// sample.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class BlendOrder {
 
   struct Place {
     std::size_t part = 0;
-    std::uint64_t sample = 0;  // of the part
+    std::uint64_t sample = 0;  // index within the part
     bool operator==(const Place&) const = default;
   };
   // Throws ConfigError from kMostBlendedSamples on.

@@ -37,7 +37,7 @@ class LineReader {
       read_more();
     }
   }
-  std::uint64_t number() const { return number_; }  // of the last line, from 1
+  std::uint64_t number() const { return number_; }  // number of the last line, from 1
   std::uint64_t bytes() const { return read_ - (held_.size() - begin_); }
 
  private:

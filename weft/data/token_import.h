@@ -16,7 +16,7 @@ enum class InputFormat { Jsonl, Npy, Raw };
 
 struct ImportRequest {
   std::vector<std::filesystem::path> files;  // concatenated
-  std::string prefix;                        // of the two files to write
+  std::string prefix;                        // path of both files to write, without extension
   std::optional<InputFormat> format = {};    // nullopt: by each file's extension
   std::optional<IntegerType> raw_type = {};
   std::string key = "tokens";

@@ -8,8 +8,8 @@
 namespace weft::derive {
 
 // A sequence is cut into 2 * ranks chunks. A rank has one chunk from the front and its mirror from
-// the end, so that causal attention costs all ranks the same. Its rows are these chunks, the front
-// one first.
+// the end: causal attention costs all ranks the same. Its rows are these chunks, the front one
+// first.
 struct SequenceShare {
   std::int64_t length = 1;
   std::int64_t ranks = 1, rank = 0;

@@ -30,9 +30,9 @@ struct DispatchNumbers {
   std::int64_t ranks = 1;             // ranks that hold the experts
   std::int64_t machines = 1;          // machines of those ranks: joined by NVLink or shared memory
   double rows = 0;                    // sent to other ranks
-  double rows_between_machines = 0;   // of them, rows that leave the machine
-  double bytes = 0;                   // of rows
-  double bytes_between_machines = 0;  // of rows_between_machines
+  double rows_between_machines = 0;   // part of `rows` that leaves the machine
+  double bytes = 0;                   // bytes of `rows`
+  double bytes_between_machines = 0;  // bytes of `rows_between_machines`
 };
 // Expectation of dispatch_traffic.h; GPU flex backends work differently. All 0 if the experts are
 // on one rank. Requires a legal config.

@@ -10,7 +10,7 @@ namespace weft::derive {
 
 // Traffic of one rank over one kind of link.
 struct WireTraffic {
-  double rows = 0;                                      // of dispatch; combine returns equally many
+  double rows = 0;                                      // dispatch; combine returns equally many
   double payload = 0, probabilities = 0, metadata = 0;  // bytes of dispatch plus combine
 
   double bytes() const { return payload + probabilities + metadata; }

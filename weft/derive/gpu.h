@@ -10,7 +10,7 @@ namespace weft::derive {
 
 struct GpuFacts {
   std::string name;          // as the driver reports it; empty: unknown
-  std::optional<int> major;  // of the compute capability; nullopt: unknown
+  std::optional<int> major;  // major compute capability; nullopt: unknown
   int gpus_per_node = 8;
   int nvlink_domain = 8;  // GPUs joined by NVLink: of one machine or more
   // Total memory reported by CUDA, which differs from the nominal size of most GPUs; in 1e9 bytes.

@@ -18,10 +18,10 @@ enum class Home { Dense, Expert, Untrained };
 
 struct ParameterSpec {
   std::string name;               // "layers.3.experts.fc1.weight"
-  base::Shape global_shape;       // of the whole model
+  base::Shape global_shape;       // shape in the whole model
   std::vector<AxisSplit> splits;  // axes and dims of the splits
   base::Slice slice;              // this rank's part
-  base::Shape shape;              // of the slice
+  base::Shape shape;              // slice's shape
   std::int64_t room = 0;          // elements in a buffer: the size of the largest part of any rank
   Home home = Home::Dense;
   int layer = -1;             // -1: embedding or head

@@ -222,8 +222,8 @@ std::vector<std::int64_t> layers_of_ranks(const ModelConfig& model, std::string&
   return layers;
 }
 
-// Spreads a rank's layers evenly over its chunks. If they are accounted for, the embedding takes a
-// place in the first stage, and the loss one in the last.
+// Spreads a rank's layers evenly over its chunks. If accounted for, the embedding takes a place in
+// the first stage, and the loss one in the last.
 Stages even_stages(const ModelConfig& model) {
   std::string complaint;
   const std::vector<std::int64_t> ranks = layers_of_ranks(model, complaint);

@@ -41,9 +41,9 @@ struct Transfer {
 
 // Busy times of a world's ports. Not thread-safe.
 //
-// A transfer occupies the sender's output port and the receiver's input port, of its kind of link,
-// for bytes / bandwidth, starting when both are free. It arrives after the latency and a random
-// part of the jitter, during which no port is occupied. Zero bytes occupy no port.
+// A transfer occupies the sender's output port and the receiver's input port, of its kind of link.
+// It starts when both are free, and lasts bytes / bandwidth. It arrives after the latency and a
+// random part of the jitter, during which no port is occupied. Zero bytes occupy no port.
 class Ports {
  public:
   Ports(const Fabric& fabric, int world);

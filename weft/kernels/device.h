@@ -21,8 +21,7 @@ std::unique_ptr<tensor::Device> make_dry_gpu(tensor::Deterministic deterministic
                                              DryRouting routing = DryRouting::Even);
 
 // GPU number `local_rank` modulo the number of GPUs that the process sees. Throws SystemError if
-// this build has no CUDA device, if libraries or the driver are missing, or if no usable GPU is
-// present.
+// this build has no CUDA device, without libraries or driver, or without a usable GPU.
 std::unique_ptr<tensor::Device> make_cuda_device(
     int local_rank = 0,
     tensor::Deterministic deterministic = tensor::Deterministic::Yes);

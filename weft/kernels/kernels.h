@@ -9,9 +9,8 @@
 // the number of threads.
 //
 // Each call checks shapes and dtypes on every device (InternalError), then runs the operation of
-// the stream's device (kernels/operations.h). An index or a count out of range, which only the
-// running operation sees, is a fault of the stream (tensor/fault.h). Any tensor may be
-// host-visible.
+// the stream's device (kernels/operations.h). Only the running operation sees an index or a count
+// out of range: that is a fault of the stream (tensor/fault.h). Any tensor may be host-visible.
 #pragma once
 
 #include <cstdint>
@@ -152,9 +151,9 @@ struct SequenceRows {
 // Shapes bound the workspace, whatever the number of threads. Value heads, and so o, may have
 // another width than query and key heads.
 //
-// A call may cover some of the queries (rows of q, o and lse) and some of the keys (rows of k and
-// v). It then reads and writes those rows alone; a sequence may have fewer or more key rows than
-// query rows. Causal: the last query sees all keys of the call, each query before it one key less.
+// A call may cover a part of the queries and of the keys: rows of q, o and lse; rows of k and v. It
+// then reads and writes those rows alone; a sequence may have fewer or more key rows than query
+// rows. Causal: the last query sees all keys of the call, each query before it one key less.
 enum class AttentionMask { Causal, None };
 struct AttentionShape {
   std::int64_t sequence = 0;    // S
@@ -234,7 +233,7 @@ void embedding_wgrad(Stream&,
 // Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). It has
 // two steps; between them, ranks that share the vocabulary exchange the sums. All fp32.
 //
-// sums: over this rank's logits, the logarithm of the sum of e^logit, and the label's logit (0 if
+// sums: over this rank's logits, the logarithm of the sum of e^logit; and the label's logit (0 if
 // another rank has it).
 // forward: the loss, and lse over the whole vocabulary, from the sums of P ranks, (P T, 2), rank by
 // rank. With one rank, lse is bit-identical to that rank's sum.
@@ -297,10 +296,9 @@ void top_k_dgrad(Stream&,
                  Tensor logits_TE,
                  const TopK&);
 
-// Capacity: an expert keeps at most `capacity` of the slots that chose it, either the most probable
-// or those of the first tokens. kept_experts and kept_p are the choice with -1 and 0 in dropped
-// slots. dropped_1 (int64) grows by the number of dropped slots. dgrad: a dropped slot passes no
-// gradient.
+// Capacity: an expert keeps at most `capacity` of the slots that chose it: the most probable, or
+// those of the first tokens. kept_experts and kept_p are the choice with -1 and 0 in dropped slots.
+// dropped_1 (int64) grows by the number of dropped slots. dgrad: a dropped slot passes no gradient.
 enum class Keep { MostProbable, FirstTokens };
 void drop_over_capacity_forward(Stream&,
                                 Tensor kept_p_Tk,
@@ -424,12 +422,14 @@ void seal_counts(Stream&, Tensor counts_N, std::int64_t member);
 void open_counts(Stream&, Tensor counts_GN);
 
 // Two-hop dispatch: rows go across machines to the rank with the same index, then within the
-// machine. counts_GC has one line per rank (int64, may be strided), counted over that rank's own
-// tokens: rows for each machine, rows for each rank (only if a machine has several), slots for each
-// rank. Writes `splits`: rows sent across to each machine, received across from each, sent within
-// to each rank, received within from each, then the slots that arrive here. If any rank would get
-// more than `budget` slots (0: no budget), all rows are 0 and overflow_1 grows by one (fp64;
-// undefined without a budget).
+// machine. If any rank would get more than `budget` slots (0: no budget), all rows are 0 and
+// overflow_1 grows by one (fp64; undefined without a budget).
+//
+// counts_GC: one line per rank (int64, may be strided), counted over that rank's own tokens. A line
+// has rows for each machine, rows for each rank (only if a machine has several), and slots for each
+// rank.
+// splits: rows sent across to each machine, received across from each; rows sent within to each
+// rank, received within from each; then the slots that arrive here.
 struct Hops {
   std::int64_t ranks = 1, per_machine = 1, rank = 0;
   std::int64_t most_tokens = 0;   // tokens per rank, at most

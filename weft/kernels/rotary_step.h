@@ -1,6 +1,6 @@
-// Angle steps of a rotary embedding. YaRN (arXiv:2309.00071) keeps the angle of fast pairs, divides
-// that of pairs that never complete a turn by the factor, and blends between. The host computes the
-// steps for every device, so that all devices use the same angles.
+// Angle steps of a rotary embedding. YaRN (arXiv:2309.00071) keeps the angle of fast pairs. It
+// divides the angle of pairs that never complete a turn by the factor, and blends between. The host
+// computes the steps for every device, so that all devices use the same angles.
 #pragma once
 
 #include <algorithm>

@@ -24,14 +24,14 @@ struct Randomness {
 };
 
 // Tokens of a shared micro-batch on this rank. Outside attention, a rank has a run of the rows of
-// its context-parallel rank, which has a part of every sequence.
+// its context-parallel rank. That one has a part of every sequence.
 struct TokenShare {
   std::int64_t ranks = 1;            // tp x cp: ranks that share the micro-batch
   std::int64_t tp = 1, tp_rank = 0;  // position of the run
 };
 
-// Rows of one step of a product, or of one step of an exchange, if tensor-parallel ranks exchange
-// tokens rank by rank (product_exchange.h).
+// Rows of one step of a product or an exchange, if tensor-parallel ranks exchange tokens rank by
+// rank (product_exchange.h).
 struct ProductStep {
   std::int64_t ranks = 1, rows = 0;  // ranks in the exchange; rows per rank
   // rank: whose rows. mirror: the rank for which this rank is `rank`

@@ -62,8 +62,8 @@ std::vector<kernels::RowBlock> out_of_sequences(std::int64_t ranks,
   return blocks;
 }
 
-// Exchanged heads travel as one block of rows per rank, with the columns of that rank's heads of
-// each matrix side by side. Returns one rank's columns of `of`.
+// Exchanged heads travel as one block of rows per rank: its heads' columns of each matrix, side by
+// side. Returns one rank's columns of `of`.
 Tensor heads_of(const Tensor& of, std::int64_t ranks, std::int64_t rank) {
   const std::int64_t width = of.dim(1) / ranks;
   return of.columns(rank * width, width);

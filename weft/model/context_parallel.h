@@ -35,7 +35,7 @@ struct Attended {
 struct ContextSharing {
   derive::AttentionSharing by;
   std::int64_t key_rank = 0;           // rank among those that exchange keys
-  kernels::AttentionShape shape = {};  // of the rank's own tokens, all heads
+  kernels::AttentionShape shape = {};  // rank's own tokens, all heads
 };
 
 // State between forward and input gradient of one micro-batch.

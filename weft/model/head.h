@@ -14,7 +14,7 @@ struct HeadWeights {
 };
 
 struct HeadState {
-  // of the rank's tokens; y and dy of all tokens while gathered (dy until it is scattered)
+  // rank's tokens; while gathered, y and dy of all tokens (dy until it is scattered)
   NormState norm;
   Tensor logits_TV, sums_T2, lse_T;  // fp32
   Tensor dlogits_TV;  // in the logits' memory if fp32 or model.cross_entropy_loss_fusion

@@ -21,7 +21,7 @@ constexpr std::int64_t kPieceElements = 1 << 16, kBatchBytes = 32 << 20;
 // Part of a parameter, and the place of its values in the batch.
 struct Piece {
   const Parameter* parameter = nullptr;
-  Range elements;       // of this rank's part
+  Range elements;       // range of this rank's part
   std::int64_t at = 0;  // byte offset
 };
 

@@ -27,7 +27,7 @@ struct LatentAttentionState {
   NormState norm;
   ProductEnds ends;
   Tensor down_TC;  // position part of the keys, and whole queries, rotated in place
-  // of the compressed columns; q_norm: undefined if queries are not compressed
+  // norms of the compressed columns; q_norm: undefined if queries are not compressed
   NormState q_norm, kv_norm;
   Tensor q_TQ;  // rotated; columns of down_TC if queries are not compressed
   Tensor k_TK, v_TV;

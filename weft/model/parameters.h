@@ -51,7 +51,7 @@ struct ParameterBuffer {
 // Part of a parameter in a range of its home's buffers.
 struct ParameterRange {
   const Parameter* parameter = nullptr;
-  tensor::Range elements;  // of the parameter
+  tensor::Range elements;  // elements of the parameter
   std::int64_t at = 0;     // position of the first element in the range
 };
 

@@ -16,8 +16,8 @@ struct ProductEnds {
   Tensor y_TD;      // output of the last product
   Tensor dy_TD;     // their gradients
   Tensor dx_TD;
-  // For stepwise exchange: the gradient of the rank's own tokens, and the parts that all ranks made
-  // of these, rank by rank, until they are summed.
+  // For stepwise exchange: the gradient of the rank's own tokens, and all ranks' parts of these,
+  // rank by rank, until they are summed.
   Tensor own_dy_TD, y_parts_TD, dx_parts_TD;
 
   void take_input(const Tensor& own_TD) { own_x_TD = x_TD = own_TD; }

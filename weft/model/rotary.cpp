@@ -29,8 +29,8 @@ kernels::Rotary query_rotary(const config::ModelConfig& config) {
 }
 
 // The magnitude of the rotating channels is in the angle table. Latent attention also has channels
-// that do not rotate, so the magnitude is removed from the table and applied here, once for each
-// factor of the product.
+// that do not rotate. The magnitude is therefore removed from the table and applied here, once for
+// each factor of the product.
 float score_scale(const config::ModelConfig& config) {
   if (!config.multi_latent_attention) {
     return 1.0f / std::sqrt(static_cast<float>(config.head_dim()));

@@ -1,5 +1,6 @@
-// Rules judged while command-line words are read, by harness_effects.cpp, flex_effect.cpp,
-// ledger.cpp and other_names.cpp. Their examples are command-line words.
+// Rules judged while command-line words are read, by words/harness/harness_effects.cpp,
+// words/harness/flex_effect.cpp, words/ledger.cpp and config/other_names.cpp. Their examples are
+// command-line words.
 #include "weft/rules/topics.h"
 
 namespace weft::rules {

@@ -129,8 +129,9 @@ std::optional<Steps> ring_steps(const config::ModelConfig& model, int layer, Par
   return part == Part::Ring ? Steps{Part::Ring, 1, ranks - 1} : Steps{Part::Ring, 0, ranks};
 }
 
-// True if the weight gradient of a feed-forward's second product runs while the gradients for
-// attention's projection arrive, and is at least as large (passes/tensor_overlap.h).
+// True if a weight gradient covers the gradients that arrive for attention's projection
+// (passes/tensor_overlap.h). It is that of a feed-forward's second product, at least as large as
+// the projection.
 bool has_weight_gradient_beside(const config::ModelConfig& model, int layer, Piece piece) {
   if (piece != Piece::Attention) return false;
   const std::int64_t projected = model.multi_latent_attention
@@ -218,8 +219,8 @@ void declare_parts(const config::ModelConfig& model,
 }
 
 // A piece with parts on several lanes cannot be one node. Pieces are also split if some of their
-// weight gradients wait for a turn and others stay with their input gradients. Norms stay, so that
-// their inputs need not be kept; so do experts whose rows come from other ranks.
+// weight gradients wait for a turn and others do not. Norms stay, so that their inputs need not be
+// kept; so do experts whose rows come from other ranks.
 std::vector<Piece> always_split(Anatomy& anatomy) {
   std::vector<Piece> pieces;
   for (const std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {

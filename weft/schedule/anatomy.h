@@ -1,10 +1,10 @@
-// Anatomy of a model: the pieces of each layer, their lanes, dependencies and directions, the bytes
-// that each keeps for the backward, and the bytes that each sends. A function of the config.
+// Anatomy of a model: the pieces of each layer, with their lanes, dependencies, directions, bytes
+// kept for the backward, and bytes sent. A function of the config.
 //
 // A pipeline rank holds one chunk of layers per stage. A chunk gets its input by `receive` and
-// hands its output on by `send`, except at the ends of the pipeline; gradients go the other way. If
-// a rank holds two consecutive stages, the turn of a V, it passes data in memory instead. The
-// `chunk` of these nodes is the stage's number in the whole pipeline: `c2F3.receive` receives from
+// sends its output by `send`, except at the ends of the pipeline. Gradients go the other way. If a
+// rank holds two consecutive stages, the turn of a V, it passes data in memory instead. The `chunk`
+// of these nodes is the stage's number in the whole pipeline: `c2F3.receive` receives from
 // `c1F3.send`.
 //
 // The tokens of a micro-batch can be cut into slices (`flow.slices`). Pieces that move rows to
@@ -24,19 +24,24 @@
 // of direction R. An offloaded one (passes/offload.h) has nodes of directions O and I, each on a
 // copy lane of its own.
 //
-// A step ends with these nodes. `tie`: adds both gradients of tied embeddings. `reduce.dense` and
-// `reduce.expert`: sum gradients over ranks. `reduce.copied`: sums gradients of weights that
-// several tensor-parallel ranks hold. `norm`: this rank's sums of squares. `totals`: exchanges
-// them. `clip`: the host checks the norm. `optimizer`. `gather.dense` and `gather.expert`:
-// distribute the new weights if ranks share the optimizer's work.
+// A step ends with these nodes:
+//   tie                           adds both gradients of tied embeddings
+//   reduce.dense, reduce.expert   sum gradients over ranks
+//   reduce.copied                 sums gradients of weights that several tensor-parallel ranks hold
+//   norm, totals                  this rank's sums of squares; their exchange
+//   clip                          the host checks the norm
+//   optimizer                     updates the weights
+//   gather.dense, gather.expert   distribute new weights if ranks share the optimizer's work
+//
 // Reductions and gathers have one node per gradient bucket, `reduce.dense#2`. A pass may move
 // reductions into the backward, and gathers to the start of the next step (passes/data_parallel.h).
 // `narrow.dense` and `widen.dense` enclose the reduction of gradients that travel in bf16. With
 // checkpoints written during the run, a step begins with `snapshot` (passes/snapshot.h), which
 // `optimizer` waits for.
+//
 // With offloaded optimizer state (passes/offloaded_optimizer.h), `optimizer` updates the rest. For
-// the offloaded part, `download.dense#i` copies gradients to the host, `update.dense#i` updates
-// state and weights there, and `upload.dense#i` copies the weights back.
+// the offloaded part, `download.dense#i` copies gradients to the host. `update.dense#i` updates
+// state and weights there; `upload.dense#i` copies the weights back.
 //
 // The anatomy implies the dependencies that every order must respect (`required`), for any builder
 // or pass.
@@ -122,8 +127,8 @@ struct PieceAnatomy {
   // Recomputed before its input gradient. The forward drops `remade`, or the output that the next
   // layer reads. If both are 0, the piece runs again to feed other recomputed pieces.
   bool is_recomputed = false;
-  // Offloaded: `remade`, or the output that the next layer reads, is copied to host memory after
-  // the forward, and back before the backward.
+  // Offloaded: `remade`, or the next layer's input, is copied to host memory after the forward, and
+  // back before the backward.
   bool is_offloaded = false;
 
   // True if some of its output is absent from device memory between forward and backward.
@@ -380,16 +385,16 @@ std::vector<Node> required(const Anatomy& anatomy,
                            StepKind kind);
 
 // True if a weight gradient is the first of its weights in a step; it assigns, later ones add. It
-// is that of the first micro-batch and slice in every order, because the weight gradients of a
-// weight must run in sequence.
+// is that of the first micro-batch and slice in every order: the weight gradients of a weight must
+// run in sequence.
 bool begins_gradient(const Node& node);
 
 // True if a weight gradient may run later than its input gradient. False for router, norms,
 // embedding and head, and for the experts' second product if rows would be held for it.
 bool may_wait(const TokenFlow& flow, const Node& node);
 // True for the weight gradient that frees memory for the rank's peak backward: the second product
-// of the last dense feed-forward of a chunk. It runs ahead of its turn, before that backward, and
-// frees what the backward needs beyond the memory it frees itself.
+// of the last dense feed-forward of a chunk. It runs ahead of its turn, before that backward. It
+// frees the bytes that the backward needs beyond those it frees itself.
 bool makes_room(const Anatomy& anatomy, const Node& node);
 // would_hold_rows: true for the experts' second product if its delay would hold rows. lets_rows_go:
 // true for the part whose input gradient sends the rows away.

@@ -35,9 +35,9 @@ std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
 using SendsOver = std::vector<std::vector<int>>;
 SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank);
 
-// For backends that run a rank's collectives one after the other across groups and lanes, as NCCL
-// does if it cannot run two at once. Verifies that one order of all collectives exists that every
-// rank follows. Sends and receives are separate: each direction has its own channel.
+// For backends that run a rank's collectives one by one across groups and lanes, as NCCL may.
+// Verifies that one order of all collectives exists that every rank follows. Sends and receives are
+// separate: each direction has its own channel.
 std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
                                       const MembersOf& members);
 

@@ -35,7 +35,7 @@ struct Fault {
   static constexpr std::size_t kNumbers = 6;
 
   FaultCode code = FaultCode::RowOutOfRange;
-  std::uint64_t ticket = 0;  // of the work, in its stream
+  std::uint64_t ticket = 0;  // work in its stream
   std::array<std::int64_t, kNumbers> numbers{};
 };
 

@@ -1,5 +1,5 @@
-// WHERE do the buffers of a step lie? The plan needs little more than the largest sum of bytes
-// alive at one time.
+// Packing of a step's buffers: the plan needs little more than the largest sum of bytes alive at
+// one time.
 #pragma once
 
 #include <array>
@@ -54,7 +54,8 @@ struct Packing {
 
 // Places all buffers; no two that are alive together overlap, and none overlaps `occupied`. Buffers
 // of fixed size come first, largest first, each as low as possible. Buffers that vary follow in
-// order of allocation, as they can be placed again at run time when their sizes are known.
+// order of allocation, because run time places them again, with known sizes.
+//
 // While all buffers end below `most`, no stream gets memory whose last use it must wait for.
 // Otherwise streams also get such memory, the oldest first, by kAges from `first_age` on. nullopt:
 // the step has too many buffers.

@@ -35,7 +35,7 @@ std::size_t with_spare(std::size_t counted) {
 std::size_t placed_bytes(std::size_t bytes) { return bytes > kSmallBytes ? bytes : 0; }
 
 // Bytes taken for a request. Expert rows vary from step to step. Pinned memory comes in separate
-// pieces and is slow to get, so a piece is rounded up to fit similar requests. The largest requests
+// pieces and is slow to get: a piece is rounded up to fit similar requests. The largest requests
 // are state, which does not vary.
 std::size_t room_for(std::size_t bytes, Tag tag) {
   if (tag != Tag::Offloaded || bytes <= kSmallBytes || bytes > kLargestOfRows) return bytes;
@@ -371,7 +371,7 @@ void Pool::expect(const void* kind, const Rehearsal& rehearsal) {
 }
 
 // Grows the region for the coming step's places. If the device has too little, buffers lie wherever
-// there is room, and the first that does not fit is reported.
+// there is room. The first one that does not fit is reported.
 void Pool::make_room() {
   Arena& arena = *passing_arena_;
   const std::size_t top = step_->fixed_top();

@@ -4,11 +4,12 @@
 // streams. A released buffer therefore carries the positions of its last uses, and its next owner
 // waits for them. Such a wait can undo the overlap of a schedule. The pool first gives memory to
 // streams that already come after its last uses. It then takes more from the device, up to a small
-// surplus over the counted bytes, before it makes a stream wait.
+// surplus over the counted bytes. Last, it makes a stream wait.
+//
 // A step that names its kind gets places planned from earlier runs of that kind
-// (tensor/step_memory.h). Separate regions hold memory that lasts for the run, memory of a step,
-// small pieces of a step, host-visible memory, and offloaded memory. Equal sequences of calls get
-// equal addresses in every step, except after a step that made a new plan. Counted bytes are the
+// (tensor/step_memory.h). Separate regions hold: memory for the whole run, memory of a step, small
+// pieces of a step, host-visible memory, and offloaded memory. Equal sequences of calls get equal
+// addresses in every step, except after a step that made a new plan. Counted bytes are the
 // requested bytes, in any memory, and equal on every device.
 #pragma once
 
@@ -135,7 +136,7 @@ class Pool {
   void expect(const void* kind, const Rehearsal& rehearsal);
 
   PoolUse use(Tag tag) const { return use_[static_cast<std::size_t>(tag)]; }
-  PoolUse total() const { return total_; }  // of the device's tags
+  PoolUse total() const { return total_; }  // sum over the device's tags
   // Bytes of device memory taken for all tags.
   std::size_t reserved() const;
   // Largest value of reserved() so far; a new plan may give memory back.

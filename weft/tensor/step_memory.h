@@ -2,12 +2,13 @@
 //
 // Steps of one kind allocate and release alike, except for sizes that depend on data. The first run
 // is watched; later runs give every buffer a place that was planned with its successors known. A
-// buffer whose size varies has no fixed place, because reserving its largest size would take far
-// more than a step needs. It lies wherever there is room when it is allocated, but not where a
-// placed buffer comes during its life.
-// A place is advice: if it is not free, the pool finds another. Steps number 1, 2, 4, 8 and so on
-// are watched again, and each step after one with a buffer of a new size. If another pool watched
-// the step before, its first run here already has places.
+// buffer whose size varies has no fixed place: reserving its largest size would take far more than
+// a step needs. It lies wherever there is room when it is allocated, but not where a placed buffer
+// comes during its life.
+//
+// A place is advice: if it is not free, the pool finds another. Steps 1, 2, 4, 8 and so on are
+// watched again. So is each step after one with a buffer of a new size. If another pool watched the
+// step before, its first run here already has places.
 #pragma once
 
 #include <cstddef>
@@ -97,7 +98,7 @@ class StepMemory {
 
   std::unordered_map<std::uint64_t, Planned> plan_;  // by key
   std::size_t fixed_top_ = 0;
-  std::uint64_t key_ = 0;    // of the next buffer
+  std::uint64_t key_ = 0;    // key of the next buffer
   std::int64_t number_ = 0;  // buffers so far in this step
   std::int64_t missed_ = 0;
   std::size_t alive_ = 0;       // bytes alive now

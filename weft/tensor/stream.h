@@ -2,7 +2,7 @@
 //
 // The host thread of a rank enqueues. It alone calls these functions unless a comment says
 // otherwise. A stream keeps its first error: later work is skipped. Every later wait on the stream,
-// by the host or by another stream, throws that error with the label of the failed work.
+// by host or stream, throws that error with the label of the failed work.
 //
 // Operations (kernels/kernels.h) enqueue computation; a device's own stream class has the functions
 // that its operations call.
@@ -74,9 +74,9 @@ class Stream {
   // Downloads all, in any order.
   virtual void download_all(std::vector<Download> all) = 0;
 
-  // Runs `work` in stream order on a thread other than the host thread, or at once if the stream is
-  // Alone. `work` may block, as a rendezvous of ranks does; its exceptions become the stream's
-  // error. `name` must outlive the stream's work (a literal).
+  // Runs `work` in stream order, outside the host thread; at once if the stream is Alone. `work`
+  // may block, as a rendezvous of ranks does; its exceptions become the stream's error. `name` must
+  // outlive the stream's work (a literal).
   virtual void enqueue_host(std::string_view name,
                             WorkClass kind,
                             HostWork work,

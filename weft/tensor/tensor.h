@@ -3,7 +3,7 @@
 // data<T>(stream) gives the address to work that is about to be enqueued. It is a device address
 // that the host must not dereference. Only a host-visible tensor has host<T>(), after waiting for
 // its writers; other tensors use tensor/transfer.h. Dropping the last handle returns the memory to
-// the pool at that point of the issue order, although the work may still be in flight.
+// the pool, at that point of the issue order. The work may still be in flight.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ class Tensor {
   // Views share memory. All but columns() need a contiguous tensor, unless a comment says
   // otherwise.
   Tensor view(Shape shape) const;                                // same elements, other shape
-  Tensor rows(std::int64_t begin, std::int64_t count) const;     // of dim 0
-  Tensor columns(std::int64_t begin, std::int64_t count) const;  // of a matrix; strided
+  Tensor rows(std::int64_t begin, std::int64_t count) const;     // indices of dim 0
+  Tensor columns(std::int64_t begin, std::int64_t count) const;  // matrix only; strided
   Tensor range(std::int64_t begin, Shape shape) const;           // elements from begin on
   // bf16 view of an fp32 tensor, strided or not: each row lies in the first half of its fp32 row.
   Tensor front_halves() const;

@@ -36,7 +36,7 @@ struct DeviceTrace {
 };
 
 struct DeviceTraces {
-  std::vector<std::string> names;           // of kernels
+  std::vector<std::string> names;           // kernel names
   std::vector<std::string> communications;  // "ep", "all_gather", ...
   std::vector<DeviceTrace> devices;
   int steps = 1;  // steps that the profiler recorded

@@ -27,7 +27,7 @@ constexpr double kRankGap = 6;
 constexpr double kCaption = 28;
 constexpr double kWaiting = 4;  // height of a waiting span
 constexpr double kTitleLine = 20;
-constexpr std::size_t kTitleLetters = 128;  // of 16 px, per line
+constexpr std::size_t kTitleLetters = 128;  // letters of 16 px per line
 constexpr double kThinnest = 0.3;           // a span is never drawn thinner
 
 // Drawn part of a row: one run, its nodes by rank and lane.

@@ -39,7 +39,7 @@ class InputFile {
 
 // Writes a temporary beside the file, then renames it: readers see the old file or the new one,
 // never a part. Symbolic links are followed. A target is written in place if it is no regular file
-// (a terminal, a pipe, /dev/null), or if it is this process's standard output or error.
+// (a terminal, a pipe, /dev/null). So is this process's standard output or error.
 //
 // A temporary is named <file>.<process>.<number>.partial and is locked while it is written. The
 // next writer of the file removes unlocked ones, left by killed processes.

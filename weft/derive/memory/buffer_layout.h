@@ -38,7 +38,7 @@ struct BufferItem {
 };
 
 struct Bucket {
-  base::Range elements;    // of the buffer, including padding
+  base::Range elements;    // range of the buffer, including padding
   std::vector<int> items;  // in order of place
   int chunk = 0;
 };

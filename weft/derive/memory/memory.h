@@ -39,7 +39,7 @@ struct StateBytes {
 };
 
 // State of a rank with these parameters. A distributed optimizer shards state over dp * cp ranks,
-// experts' state over edp ranks, or over one instance among them. A fully sharded run shards by its
+// experts' state over edp ranks; or over one instance among them. A fully sharded run shards by its
 // strategy.
 StateBytes state_bytes(const config::Config& config, const RankParameters& parameters);
 

@@ -20,7 +20,7 @@ namespace weft::derive {
 enum class OffloadOrder { OneByOne, Overlapped };
 
 struct OptimizerOffload {
-  double fraction = 0;           // of every share; 0: no offload
+  double fraction = 0;           // fraction of every share; 0: no offload
   std::int64_t bucket_size = 0;  // elements
   OffloadOrder order = OffloadOrder::OneByOne;
 

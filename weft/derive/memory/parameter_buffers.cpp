@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kSmallestBucket = 40'000'000;  // parameters, if no size is given
 constexpr std::int64_t kBucketForEachRank = 1'000'000;
-// A bucket is complete after the backward of its first layer, so the last bucket's exchange has no
+// A bucket is complete after the backward of its first layer: the last bucket's exchange has no
 // compute to hide it. This limits its share of all elements, whatever the configured size.
 constexpr std::int64_t kPortions = 16;
 

@@ -30,8 +30,8 @@ SpanKind kind_of(tensor::WorkClass kind) {
   UNREACHABLE("work class {}", static_cast<int>(kind));
 }
 
-// Waits of every entry on other lanes: its named waits, and the last host node, unless the entry
-// before it on its lane already waits for that node.
+// Waits of every entry on other lanes: its named waits, and the last host node. That wait is left
+// out if the previous entry of its lane has it.
 std::vector<std::vector<int>> waits_between_lanes(const schedule::Graph& graph) {
   std::vector<std::vector<int>> waits;
   std::array<int, schedule::kLanes> last_host;  // by lane: last host node that an entry waited for

@@ -8,8 +8,8 @@
 namespace weft::exec::sim {
 
 struct Bounds {
-  double compute_seconds = 0;        // of the rank with the most compute
-  double communication_seconds = 0;  // of the busiest lane, each operation alone on the fabric
+  double compute_seconds = 0;        // rank with the most compute
+  double communication_seconds = 0;  // busiest lane, each operation alone on the fabric
 
   double step_seconds() const { return std::max(compute_seconds, communication_seconds); }
   // Bound if communication slows the compute beside it by the fraction `slower`, less than 1. The

@@ -137,9 +137,9 @@ class Slowing {
     return std::clamp(cores_of(rank) / contention_.cores - 1, 0.0, 1.0);
   }
 
-  // Two ranks share a core: one computes up to an exchange and goes on with other work, until it
-  // has none or its time slice ends. Then the other runs. The simulation runs both at half speed;
-  // the second would then arrive after twice the compute before the exchange.
+  // Two ranks share a core: one computes up to an exchange, then does other work until its time
+  // slice ends or no work is left. Then the other runs. The simulation runs both at half speed; the
+  // second would then arrive after twice the compute before the exchange.
   void wait_for_turns(const Result& result, std::size_t rank, double weight) {
     const std::vector<schedule::Entry>& entries = step_.graphs[rank]->entries;
     const std::vector<TurnAt> turns = turns_at(result, rank);

@@ -21,7 +21,7 @@ struct Contention {
   // Cores that a simulated rank's compute takes; it may represent several ranks. Empty: one each.
   std::vector<double> cores_of_rank = {};
   // Scheduler time slice. An exchange waits for all its ranks. If one rank goes on with other work,
-  // a rank on the same core waits for its time slice before it reaches the exchange.
+  // a rank on its core must wait for a time slice.
   double turn_seconds = 0;
 };
 

@@ -34,7 +34,7 @@ class Dependencies {
   std::vector<int> hold_before_;
   std::vector<int> count_;
   std::vector<int> first_;      // start of each entry's followers, and the end
-  std::vector<int> followers_;  // of all entries, concatenated
+  std::vector<int> followers_;  // all entries, concatenated
 };
 
 }  // namespace weft::exec::sim

@@ -1,7 +1,7 @@
 // Arguments of CPU tasks: plain views of memory that a task captures by value. A task never
-// captures a Tensor, because its memory returns to the pool in issue order, before the task has
-// run. kernels/checks.h has checked what holds on every device; a task raises a fault for what only
-// it sees.
+// captures a Tensor: its memory returns to the pool in issue order, before the task has run.
+// kernels/checks.h has checked what holds on every device; a task raises a fault for what only it
+// sees.
 #pragma once
 
 #include <cstddef>

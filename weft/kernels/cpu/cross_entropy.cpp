@@ -43,8 +43,8 @@ float sum_of_labels_logits(const Matrix<float>& sums, std::int64_t t, std::int64
 }
 
 // scale * (softmax - one hot); no hot column if the label is another rank's. dx may begin where x
-// does. Logits are copied before gradients are written over them, and the gradients end at or
-// before the end of the copied logits.
+// does. Logits are copied before gradients are written over them. The gradients end at or before
+// the end of the copied logits.
 template <typename T>
 void dgrad_row(T* dx, const float* x, std::int64_t n, std::int64_t label, float lse, float scale) {
   constexpr std::int64_t kCopied = 1024;

@@ -54,8 +54,8 @@ void embedding_forward(Stream& stream, Tensor x, Tensor table, Tensor ids, const
   });
 }
 
-// A task owns a block of columns and adds the rows in order, so that repeated tokens are always
-// summed in one order.
+// A task owns a block of columns and adds the rows in order: repeated tokens are always summed in
+// one order.
 void embedding_wgrad(Stream& stream,
                      Tensor dtable,
                      Tensor dx,

@@ -37,8 +37,8 @@ Direction back_home(const Exchange& plan) {
   return {.send = {plan.receive_blocks, RowOrder::ByBlock}, .receive = plan.send_blocks};
 }
 
-// Scalars travel in wire order, because a block of them is too small for a message, and are sorted
-// on arrival. No copy is made if both orders are equal.
+// Scalars travel in wire order and are sorted on arrival: a block of them is too small for a
+// message. No copy is made if both orders are equal.
 enum class ScalarOrder { Expert, Wire };
 
 Tensor reorder(const Context& context,

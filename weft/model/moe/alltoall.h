@@ -1,7 +1,7 @@
 // All-to-all dispatcher: one row per (token, expert) pair travels to the rank that owns the expert,
 // with its probability; the expert's output travels back. Rows are sent in order of the global
-// expert and arrive in order of the local one, each expert's rows in a message of its own. Counts
-// alone therefore identify the rows, and no copy sorts them.
+// expert and arrive in order of the local one. Each expert's rows are a message of their own.
+// Counts alone therefore identify the rows, and no copy sorts them.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"

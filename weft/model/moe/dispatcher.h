@@ -1,5 +1,5 @@
-// HOW DO ROWS REACH THEIR EXPERTS? A dispatcher moves the tokens of a slice (part of a micro-batch,
-// or all of it) to the ranks that own their experts, and the experts' outputs back.
+// HOW DO ROWS REACH THEIR EXPERTS? A dispatcher moves the tokens of a slice (a micro-batch, or a
+// part) to the ranks that own their experts. It moves the experts' outputs back.
 //
 // Local work and communication alternate:
 //
@@ -62,7 +62,7 @@ struct Cargo {
 struct Hop {
   Tensor row_Tm, token_R, choice_Rk;  // see kernels::sort_by_group
   Tensor send, receive;               // int64: rows to and from each member
-  // the same on the host; empty if the host never learns the counts
+  // host copy; empty if the host never learns the counts
   std::vector<std::int64_t> send_rows, receive_rows;
   std::int64_t room = 0;  // rows that may arrive, at most
 };

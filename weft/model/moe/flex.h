@@ -1,12 +1,12 @@
-// Flex dispatcher: a token travels once to each group of ranks with its experts, together with its
-// choices and probabilities, and is expanded there. The experts' outputs are summed before they
+// Flex dispatcher: a token travels once to each group of ranks with its experts, and is expanded
+// there. Its choices and probabilities travel with it. The experts' outputs are summed before they
 // travel back.
 //
 // Within one machine, a group is one rank. Between machines, a group is a machine: the copy goes to
 // the rank at the same position in that machine, which forwards it. A token so crosses machines
-// once (derive::machines_of_hops). Both hops have the same form; there are one or two. Work of the
-// middle rank between its hops (sorting, copying, summing) belongs to the transport, as the sum
-// belongs to an all-reduce. It runs on the communication lane, under other compute.
+// once (derive::machines_of_hops). Both hops have the same form; there are one or two. The middle
+// rank's work between hops (sorting, copying, summing) belongs to the transport, as the sum belongs
+// to an all-reduce. It runs on the communication lane, under other compute.
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"

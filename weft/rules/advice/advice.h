@@ -17,7 +17,7 @@ struct Note {
   std::string id;
   std::string key;
   std::string message;  // with the numbers of the run
-  std::string fix;      // what to try
+  std::string fix;      // change to try
 };
 
 struct Advice {

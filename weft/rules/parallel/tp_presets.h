@@ -29,7 +29,7 @@ struct TpSlot {
   int sms = 1;             // for communication
   int cga = 1;             // thread blocks per cluster
   bool sm_margin = false;  // the GEMM leaves those SMs free
-  int splits = 1;          // of a pipeline
+  int splits = 1;          // chunks of a pipeline
   bool aggregate = false;  // the ring moves two chunks at a time
   bool fp8_buffer = false;
 };

@@ -21,7 +21,7 @@ namespace weft::schedule {
 // D + W).
 std::vector<std::vector<Turn>> zero_bubble_rounds(const PipelineShape& shape);
 
-// DualPipeV: rank r has stages r and 2 pp - 1 - r, so a micro-batch passes each rank twice in each
+// DualPipeV: rank r has stages r and 2 pp - 1 - r. A micro-batch passes each rank twice in each
 // direction and turns at the last rank. Forwards of either chunk run beside backwards of the other,
 // which come from the other side:
 //

@@ -3,9 +3,9 @@
 //
 // One rank without pipelining has no warm-up: each micro-batch goes forward and back. One chunk per
 // rank: 1F1B. Several chunks: a virtual pipeline, whose chunks take turns. The interleaved order
-// (passes/interleave.h) needs one more warm-up forward, so that the forward and the backward of a
-// turn are of different micro-batches. Zero bubble and DualPipeV (orders.h) delay weight gradients
-// to turns of their own.
+// (passes/interleave.h) needs one more warm-up forward: the forward and the backward of a turn are
+// then of different micro-batches. Zero bubble and DualPipeV (orders.h) delay weight gradients to
+// turns of their own.
 #pragma once
 
 #include <map>
@@ -47,8 +47,9 @@ int warm_up(const PipelineShape& shape);
 std::vector<Turn> training_turns(const PipelineShape& shape);
 
 // Turns grouped into rounds, between which batched neighbours exchange. A round is a warm-up
-// forward, a forward and a backward (each alone unless the pipeline is virtual or turns are
-// interleaved), or a final backward. Two turns of a round may run concurrently.
+// forward, a forward and a backward, or a final backward. Forward and backward are separate rounds
+// unless the pipeline is virtual or turns are interleaved. Two turns of a round may run
+// concurrently.
 std::vector<std::vector<Turn>> training_rounds(const PipelineShape& shape);
 
 // Turn of a node. A delayed weight gradient's turn depends on the piece, the order and the token

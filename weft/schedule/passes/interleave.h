@@ -23,7 +23,7 @@
 //
 // The first layer of the forward is paired with the last of the backward, and so on; the rest of
 // the longer turn runs alone. The gradient of the next layer's merge is issued before the forward's
-// merge, so that its combine follows on the wire without a gap.
+// merge: its combine follows on the wire without a gap.
 #pragma once
 
 #include "weft/config/model_config.h"
@@ -51,8 +51,8 @@ enum class FirstCombine { BesideAttention, BesideHead };
 DispatchBeside dispatch_beside(const config::ModelConfig& model);
 
 // Applied to the plain order of a shape with one more warm-up forward, or to DualPipeV: merges two
-// turns of one round (turns.h). Warm-up and drain stay as they are: merging a warm-up forward with
-// a backward could deadlock with another stage.
+// turns of one round (builders/turns.h). Warm-up and drain stay as they are: merging a warm-up
+// forward with a backward could deadlock with another stage.
 Graph interleave_turns(const Graph& graph,
                        const Anatomy& anatomy,
                        const PipelineShape& shape,

@@ -1,6 +1,6 @@
 // Activation offload: bytes that a part keeps are copied to host memory after its forward
-// (direction O) and back before the first gradient that reads them (direction I). Each direction
-// has its own copy lane, under the compute of other layers.
+// (direction O). They return before the first gradient that reads them (direction I). Each
+// direction has its own copy lane, under the compute of other layers.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,9 @@ std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
 Anatomy with_offloading(Anatomy anatomy, std::span<const OffloadedPart> parts);
 
 // Adds the O and I nodes of `offloading` to a training order. Each O follows its forward. Each I
-// comes before the gradient of the previous offloaded part, or earlier (returns_ahead.h), so that
-// it has at least the time between two of them. Applied after all passes that move compute. `load`:
-// per micro-batch.
+// comes before the gradient of the previous offloaded part, or earlier (returns_ahead.h): it has at
+// least the time between two of them. Applied after all passes that move compute. `load`: per
+// micro-batch.
 Graph offload(const Graph& graph, const Anatomy& offloading, int micro_batches, const Load& load);
 
 }  // namespace weft::schedule

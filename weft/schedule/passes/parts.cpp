@@ -41,7 +41,7 @@ std::vector<PieceName> last_parts_of(const PieceAnatomy& piece) {
 Anatomy with_parts(Anatomy anatomy, std::span<const Piece> pieces) {
   for (std::vector<PieceAnatomy>* list : all_pieces(anatomy)) {
     std::vector<PieceAnatomy> detailed;
-    std::map<Piece, std::vector<PieceName>> last_parts;  // of pieces that are split here
+    std::map<Piece, std::vector<PieceName>> last_parts;  // pieces that are split here
     for (PieceAnatomy& piece : *list) {
       const bool is_named = std::ranges::find(pieces, piece.piece) != pieces.end();
       if (!is_named || piece.parts.empty()) {

@@ -1,5 +1,5 @@
 // Splits pieces into their parts (piece_parts.h). Each part becomes a node with its own lane,
-// dependencies, gradients and kept bytes, which other passes can move, exchange or recompute.
+// dependencies, gradients and kept bytes. Other passes can move, exchange or recompute it.
 #pragma once
 
 #include <span>

@@ -55,8 +55,8 @@ class RoundOf {
   std::map<std::tuple<bool, int, int>, int> of_turn_;
 };
 
-// Round before which a receive is posted. Round i of rank r happens at time i + r, and a send after
-// a round is received at that time; its data may be needed only rounds later.
+// Round before which a receive is posted. Round i of rank r happens at time i + r; a send after a
+// round is received at that time; its data may be needed only rounds later.
 class PostingRound {
  public:
   PostingRound(const PipelineShape& shape, const RoundOf& own) : shape_(shape), own_(own) {

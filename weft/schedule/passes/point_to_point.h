@@ -21,8 +21,8 @@ Graph prefetch_receives(const Graph& graph,
                         int micro_batches,
                         FirstReceive first);
 
-// Batched exchange: between two rounds (turns.h), the sends of the one and the receives of the next
-// form one exchange, and compute waits for all of it.
+// Batched exchange: between two rounds (builders/turns.h), the sends of the one and the receives of
+// the next form one exchange. Compute waits for the whole exchange.
 Graph batch_exchanges(const Graph& graph, const Anatomy& anatomy, const PipelineShape& shape);
 
 }  // namespace weft::schedule

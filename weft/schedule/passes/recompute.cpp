@@ -53,9 +53,9 @@ PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
   return find(pieces, {Piece::Attention, Part::Qkv});
 }
 
-// True for pieces without kept bytes that must run again to feed recomputed ones. These are the
-// transfers of expert rows, queries and keys before an exchange of heads, and attention's
-// projection if its sum is recomputed.
+// True for pieces without kept bytes that must run again to feed recomputed ones. These are:
+// transfers of expert rows; queries and keys before an exchange of heads; attention's projection if
+// its sum is recomputed.
 bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
   if (piece.piece == Piece::Permute || piece.piece == Piece::Dispatch) return true;
   if (piece.piece != Piece::Attention) return false;

@@ -1,5 +1,5 @@
-// Recomputation: bytes that a piece or a part keeps are dropped after the forward and made again,
-// by a node of direction R, before the first gradient that reads them. Rows of experts are made
+// Recomputation: bytes that a piece or a part keeps are dropped after the forward. A node of
+// direction R makes them again before the first gradient that reads them. Rows of experts are made
 // again by sending them again: `permute` and `dispatch` also run again.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace weft::schedule {
 
-// Anatomy that recomputes these pieces (all parts, if split) or parts, in every layer that has them
-// or in the first `layers` of each chunk. Throws ConfigError if one has nothing to recompute.
+// Anatomy that recomputes these pieces (all parts, if split) or parts: in every layer, or in the
+// first `layers` of each chunk. Throws ConfigError if one has nothing to recompute.
 Anatomy with_recomputation(Anatomy anatomy,
                            std::span<const PieceName> names,
                            std::optional<int> layers = std::nullopt);
 
-// Anatomy that recomputes whole layers: of every `group` consecutive layers of a chunk, only the
-// first keeps its input, and all but the last recompute their output.
+// Anatomy that recomputes whole layers: of every `group` consecutive layers, only the first keeps
+// its input, and all but the last recompute their output.
 Anatomy with_grouped_layers(Anatomy anatomy, int group);
 
 // Parts that are always recomputed: gathered tokens of tensor-parallel ranks, and keys of other

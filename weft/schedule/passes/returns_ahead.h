@@ -1,5 +1,5 @@
-// Moves copies from host memory as early as memory allows, so that a temporarily slow link has more
-// than one layer's time.
+// Moves copies from host memory as early as memory allows: a temporarily slow link has more than
+// one layer's time.
 #pragma once
 
 #include "weft/schedule/anatomy.h"

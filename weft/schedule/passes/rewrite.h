@@ -1,5 +1,5 @@
-// Graph as entries that name the nodes they wait for, so that a pass can change the order and write
-// the graph again. Writing adds the waits that the anatomy requires, in any order.
+// Graph as entries that name the nodes they wait for; a pass can change the order and write the
+// graph again. Writing adds the waits that the anatomy requires, in any order.
 #pragma once
 
 #include <vector>

@@ -27,8 +27,8 @@ class Slices {
     slices_[slice][static_cast<std::size_t>(leg_of(entry.node))].push_back(std::move(entry));
   }
 
-  // Each slice starts its transfer before the previous slice is with its experts, and is put in
-  // place after the next one has left them.
+  // Each slice starts its transfer before the previous slice is with its experts. It is put in
+  // place after the next slice has left them.
   void stagger(NamedEntries& order) {
     const std::size_t count = slices_.size();
     if (count > 0) move(0, Leg::There, order);

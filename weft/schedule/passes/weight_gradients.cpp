@@ -15,7 +15,7 @@ bool is_split(const Node& node, const IsSplit& split) {
   return node.direction == Direction::W && split(row_of(node.piece));
 }
 
-// Nodes that waited for a weight gradient only as part of a unit wait for its D, of several steps
+// Nodes that waited for a weight gradient only as part of a unit wait for its D; of several steps,
 // the last.
 void uncouple(NamedEntries& entries, const Anatomy& anatomy, const IsSplit& split) {
   for (NamedEntry& entry : entries) {

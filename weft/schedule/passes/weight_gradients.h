@@ -1,5 +1,5 @@
-// Splits weight gradients from the backward: nodes that waited for a D and its W wait for the D
-// alone, and the W runs during a transfer.
+// Splits weight gradients from the backward: nodes that waited for D and W wait for the D alone,
+// and the W runs during a transfer.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -11,9 +11,9 @@ namespace weft::schedule {
 // comm_overlap.delay_wgrad_compute, for the interleaved order. Delayed: experts, shared experts,
 // attention and feed-forward; router and norms stay. Attention and shared experts run during the
 // previous layer's combine, or the send, that attention's D starts; a slice's W runs after the last
-// slice's D. If dispatches travel beside attention, the other micro-batch's combine follows that
-// one on the wire, and the nodes it waits for go first. The head's W then runs during the first
-// combine, the embedding's during the forward's last one; otherwise both stay.
+// slice's D. If dispatches travel beside attention, the other micro-batch's combine follows on the
+// wire. The nodes that it waits for go first. The head's W then runs during the first combine, the
+// embedding's during the forward's last one; otherwise both stay.
 Graph delay_weight_gradients(const Graph& graph,
                              const Anatomy& anatomy,
                              int micro_batches,

@@ -1,4 +1,4 @@
-// CPU device that only counts. Memory may have any size and is never filled, work is complete when
+// CPU device that only counts. Memory may have any size and is never filled. Work is complete when
 // it is enqueued, and only short messages arrive. With dry operations
 // (kernels/cpu/dry_operations.h) a step allocates and releases what it would on a real device.
 #pragma once

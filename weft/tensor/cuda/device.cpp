@@ -14,7 +14,7 @@ namespace {
 // Bytes taken from the GPU at a time, if memory cannot grow in place.
 constexpr std::size_t kVisiblePiece = 1u << 20, kDevicePiece = 32u << 20;
 
-// Keeps the calling thread, and threads it starts, on the cores nearest to the GPU, so that memory
+// Keeps the calling thread, and threads it starts, on the cores nearest to the GPU. Memory that
 // they pin lies there too. Without NUMA information, or if the thread may use none of those cores,
 // nothing changes.
 void stay_near(int ordinal) {

@@ -1,9 +1,9 @@
 // GPU stream: a CUDA stream, and a thread for work that must wait on the host (issuer.h).
 //
 // Positions are CUDA events, recorded by record(). A position without an event (a tensor's last
-// use) is covered by the next recorded one, or by one recorded on request. Errors of the GPU (the
-// fault word, a driver error) appear when the host waits. Streams that waited for each other fail
-// together: each looks at the errors of the streams it waited for.
+// use) is covered by the next event, or by one on request. Errors of the GPU (the fault word, a
+// driver error) appear when the host waits. Streams that waited for each other fail together: each
+// looks at the errors of the streams it waited for.
 #pragma once
 
 #include <cstdint>

@@ -65,8 +65,8 @@ Json args_of(const Span& span) {
   return args;
 }
 
-// A viewer binds the end of an arrow to the slice that is open at that time, so both ends lie
-// inside their slices. A slice's last nanosecond is the last inside it.
+// A viewer binds the end of an arrow to the slice that is open at that time: both ends lie inside
+// their slices. A slice's last nanosecond is the last inside it.
 std::int64_t last_moment(const Span& span) { return std::max(span.begin_ns, span.end_ns - 1); }
 
 // Arrows between slices. Their numbers contain the first timeline's rank, so that traces of several

@@ -15,7 +15,7 @@ namespace weft::trace {
 // Appends the whole JSON text; times are relative to the earliest span.
 void write_chrome(std::span<const Timeline> timelines, const base::Append& append);
 // Appends a simulated step. The trace includes the run's config as YAML, because no folder keeps
-// it, and the micro-batches that the timelines leave out.
+// it. It also includes the micro-batches that the timelines leave out.
 void write_simulated_chrome(std::span<const Timeline> timelines,
                             std::string_view config,
                             const Shortened& shortened,

@@ -16,7 +16,7 @@ using base::text;
 using SaxJson = nlohmann::json;
 
 constexpr std::size_t kDeepest = 64;
-constexpr std::size_t kLongestText = 4096;   // of a name; longer names are cut
+constexpr std::size_t kLongestText = 4096;   // name; longer ones are cut
 constexpr std::size_t kLongestList = 65536;  // elements of an argument
 constexpr std::size_t kLongestConfig = 1 << 20;
 constexpr double kLatestUs = 4e15;  // a century in microseconds: nanoseconds are still exact

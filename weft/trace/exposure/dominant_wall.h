@@ -17,7 +17,7 @@ std::string_view word(Wall wall);
 struct LostMs {
   double communication = 0;  // messages or copies in flight, or waits for late ranks
   double host = 0;           // launches; in a trace, all host time
-  double update = 0;         // of a price: optimizer on the host
+  double update = 0;         // optimizer on the host; prices only
   double bubble = 0;         // waits for other pipeline stages
   double idle = 0;           // unexplained
 

@@ -12,7 +12,7 @@
 namespace weft::trace {
 
 struct Shortened {
-  std::int64_t micro_batches = 0;  // of a rank in the step; 0: unknown
+  std::int64_t micro_batches = 0;  // per rank and step; 0: unknown
   std::int64_t shown = 0;          // micro-batches shown
   Interval steady = {};            // the repeating part, on the clock of the timelines
   std::int64_t repeated = 0;       // further repetitions of that part; 0: all are shown

@@ -23,7 +23,7 @@ struct AttentionSizes {
   std::int64_t batch, heads, groups;
   SequenceRows queries, keys;
   AttentionMask mask;
-  std::int64_t width, value_width;  // of a query or key head, of a value head
+  std::int64_t width, value_width;  // query or key head; value head
   float scale;
 
   std::int64_t heads_per_group() const { return heads / groups; }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kTileRows = 256, kTileColumns = 512;
 constexpr std::int64_t kLeastRows = 64, kLeastColumns = 128;
 // Measured: 48 gains 8 % on a Xeon with 16 threads. A Neoverse-V1 with one thread per rank loses up
-// to 6 % from 12 on, so there no tile is halved.
+// to 6 % from 12 on; no tile is halved there.
 #if defined(__x86_64__)
 constexpr std::int64_t kEnoughTiles = 48;
 #else

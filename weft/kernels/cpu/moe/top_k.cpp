@@ -108,7 +108,7 @@ class Chooser {
 
   TopK options_;
   const float* bias_;
-  std::int64_t experts_, size_;  // of all groups; of one group
+  std::int64_t experts_, size_;  // all groups; one group
   std::vector<float> keys_, worths_;
   std::vector<std::int32_t> best_;
 };
