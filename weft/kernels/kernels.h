@@ -1,12 +1,10 @@
-// Operations of a decoder. forward and dgrad assign; wgrad assigns or accumulates, as its `Write`
-// says.
+// Operations of a decoder. forward and dgrad assign; wgrad assigns or accumulates, by its `Write`.
 //
 // All functions enqueue on the stream and return. Suffixes give shapes: T tokens (rows), D, N, K
-// widths, V vocabulary, E experts, k experts per token, R rows of tokens on their way to experts.
-// Activations and weights are fp32 or bf16, one dtype per call unless a comment says otherwise.
-// Arithmetic and weight gradients are fp32. Matrices may have strided rows unless a comment says
-// otherwise; all other tensors are contiguous. Results depend on shapes and values only, never on
-// the number of threads.
+// widths, V vocabulary, E experts, k experts per token, R rows on their way to experts. Activations
+// and weights are fp32 or bf16, one dtype per call. Arithmetic and weight gradients are fp32.
+// Matrices may have strided rows; all other tensors are contiguous. Comments name the exceptions.
+// Results depend on shapes and values only, never on the number of threads.
 //
 // Each call checks shapes and dtypes on every device (InternalError), then runs the operation of
 // the stream's device (kernels/operations.h). Only the running operation sees an index or a count
@@ -230,15 +228,14 @@ void embedding_wgrad(Stream&,
                      Write,
                      const OtherIds& = {});
 
-// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient). It has
-// two steps; between them, ranks that share the vocabulary exchange the sums. All fp32.
-//
+// Cross entropy of each row with its label (int32; negative: ignored, loss 0, no gradient), all
+// fp32. Ranks that share the vocabulary exchange the sums between its two steps.
 // sums: over this rank's logits, the logarithm of the sum of e^logit; and the label's logit (0 if
 // another rank has it).
 // forward: the loss, and lse over the whole vocabulary, from the sums of P ranks, (P T, 2), rank by
 // rank. With one rank, lse is bit-identical to that rank's sum.
 // dgrad: dlogits = scale * (softmax - one hot), fp32 or bf16, in memory of its own or over the
-// logits. Over the logits, each row of dlogits begins where the row of logits does (logits, or
+// logits. Over the logits, each row begins where the logits' row does (logits, or
 // logits.front_halves()).
 void cross_entropy_sums(Stream&,
                         Tensor sums_T2,
