@@ -33,8 +33,8 @@ std::optional<Finding> other_name_finding(std::string_view key,
                                           NameStanding standing = NameStanding::Sets);
 
 // Alternative spellings of values. model.qk_layernorm=true is head, false is none.
-// model.moe_layer_freq=([0]*1+[1]*3) is [0,1,1,1]. model.window_size=127,0 is 128. null evaluations
-// are 0.
+// model.moe_layer_freq=([0]*1+[1]*3) is [0,1,1,1]. model.window_size=127,0 is 128. No evaluations,
+// written as null, is 0.
 Written meant_value(std::string_view key, Written value);
 
 }  // namespace weft::config

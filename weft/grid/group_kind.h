@@ -11,7 +11,7 @@ enum class GroupKind {
   Tp,
   Cp,
   Dp,
-  DpCp,  // sums dense gradients
+  DpCp,  // dense gradients are summed over it
   Pp,
   Mp,                 // tp x pp: holds one copy of the dense model
   Embedding,          // first and last stage of each pipeline
@@ -23,7 +23,7 @@ enum class GroupKind {
   ExpertTp,
   TpEp,
   TpEpPp,
-  ExpertDp,  // sums expert gradients
+  ExpertDp,  // expert gradients are summed over it
   World,
 };
 

@@ -1,4 +1,4 @@
-// Attention and what goes before it: rotary positions, latent keys.
+// Attention and the operations before it: rotary positions, latent keys.
 #include "weft/kernels/checks.h"
 #include "weft/kernels/operations.h"
 

@@ -468,7 +468,7 @@ void copy(Stream&, Tensor y, Tensor x);
 void squared_norm(Stream&, Tensor sum_1, Tensor x_N, Write write);
 // sum_1 (fp64) = sum of a fp32 vector in fixed blocks.
 void sum(Stream&, Tensor sum_1, Tensor x_N);
-// How many elements of a vector are zero, of either sign; count_1 is fp64.
+// Number of zeros in a vector, of either sign; count_1 is fp64.
 void count_zeros(Stream&, Tensor count_1, Tensor x_N, Write write);
 
 // AdamW with decoupled weight decay on contiguous ranges. `gradient_scale` multiplies the gradient

@@ -37,7 +37,7 @@ using derive::whole_model;
 struct Parameter {
   ParameterSpec spec;
   Tensor weight;            // params dtype; untrained: fp32
-  Tensor gradient;          // fp32; untrained: undefined
+  Tensor gradient;          // fp32 or bf16; untrained: undefined
   std::int64_t offset = 0;  // in the buffers of its home
 };
 
@@ -45,7 +45,7 @@ struct Parameter {
 struct ParameterBuffer {
   BufferLayout layout;
   Tensor weights;
-  Tensor gradients;  // fp32; undefined if not trained
+  Tensor gradients;  // fp32 or bf16; undefined if not trained
 };
 
 // Part of a parameter in a range of its home's buffers.

@@ -8,7 +8,8 @@
 
 namespace weft::trace {
 
-using RunSpans = std::vector<const Span*>;  // in the timeline's order; the timeline outlives them
+// in the timeline's order; the timeline must outlive them
+using RunSpans = std::vector<const Span*>;
 
 // Runs without a span of this rank are absent.
 std::map<int, RunSpans> spans_by_run(const Timeline& timeline);

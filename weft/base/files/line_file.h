@@ -14,8 +14,8 @@ namespace weft::base {
 class LineFile {
  public:
   // Creates the file, or opens an existing one and keeps its content until clear(). Locked while
-  // open: throws SystemError with `if_in_use` if another process has it. Other than regular files
-  // (/dev/null, a pipe) are not locked.
+  // open: throws SystemError with `if_in_use` if another process has it. Files that are not regular
+  // (/dev/null, a pipe) are written without a lock.
   LineFile(const std::filesystem::path& path, const std::string& if_in_use);
 
   void clear() { cut(0); }

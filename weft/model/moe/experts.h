@@ -8,7 +8,7 @@
 namespace weft::model {
 
 struct ExpertsWeights {
-  Tensor fc1_LFD, fc2_LDF;  // fc1 has 2F rows an expert: gate, then up
+  Tensor fc1_LFD, fc2_LDF;  // fc1 has 2F rows per expert: gate, then up
 };
 
 // Source for making rows again: their tokens, and the routes laid out by the forward.

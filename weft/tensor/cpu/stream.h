@@ -67,8 +67,8 @@ class CpuStream final : public Stream {
     std::vector<Event> awaited = {};  // events that must be complete first
   };
 
-  // A waiter and the ticket it waits for; no waiter is woken earlier. A high-priority thread that
-  // is woken too early may interrupt a low-priority one, which then loses its core.
+  // A waiter and the ticket it waits for; no waiter is woken earlier. A thread woken without work
+  // may interrupt a high-priority thread; a low-priority thread may then get the core first.
   struct Sleeper {
     std::uint64_t ticket = 0;
     std::shared_ptr<base::Bell> bell;  // may ring after its owner has gone on and ended

@@ -28,7 +28,7 @@ class Issuer {
 
   // Runs `task` after all tasks before it: at once if the queue is empty, else on the stream's
   // thread. `ticket` counts as issued when `task` returns. `task` does not throw. One thread calls
-  // the next three functions.
+  // this function and the next two.
   template <typename Task>
   void run(std::uint64_t ticket, const Task& task) {
     run(ticket, task, [&] { return task; });
