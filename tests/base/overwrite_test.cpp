@@ -6,6 +6,7 @@
 
 #include "tests/base/complaints_support.h"
 #include "weft/base/files/file.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/plain_text.h"
 #include "weft/base/text.h"
 
@@ -31,6 +32,30 @@ TEST(Overwriting, AFileIsReplacedWithTheWordOrWhereTheSameCommandWroteIt) {
   EXPECT_EQ(read_text(file), "<svg><!-- drawn by weft --></svg>");
   EXPECT_EQ(complaints_of([] { require_free("/dev/null", Overwrite::No); }).size(), 0u);
   fs::remove(file);
+}
+
+TEST(Overwriting, ANameThatNoFileCanHaveIsRefusedWithWhatIsThere) {
+  const fs::path dir = fs::path(::testing::TempDir()) / text("weft_obstacle_{}", ::getpid());
+  fs::create_directories(dir / "folder");
+  write_whole(dir / "file", "mine");
+  fs::create_symlink(dir / "nowhere", dir / "link");
+  EXPECT_EQ(folder_obstacle(dir / "folder"), "");
+  EXPECT_EQ(folder_obstacle(dir / "new/one"), "");
+  EXPECT_EQ(folder_obstacle("new"), "");
+  const std::string file = (dir / "file").string();
+  EXPECT_EQ(folder_obstacle(file), text("'{}' is a file, not a folder: name another folder", file));
+  EXPECT_EQ(folder_obstacle(file + "/"),
+            text("'{}/' is a file, not a folder: name another folder", file));
+  EXPECT_EQ(folder_obstacle(file + "/a/b"),
+            text("'{0}/a/b' is below '{0}', which is a file: name another folder", file));
+  EXPECT_NE(folder_obstacle(dir / "link").find("a link to nothing"), std::string::npos);
+  EXPECT_NE(folder_obstacle("/dev/null").find("is no folder"), std::string::npos);
+  for (const fs::path& path : {dir / "folder", dir / "file/page.html"}) {
+    for (const Overwrite overwrite : {Overwrite::No, Overwrite::Yes}) {
+      EXPECT_EQ(complaints_of([&] { require_free(path, overwrite); }).size(), 1u) << path;
+    }
+  }
+  fs::remove_all(dir);
 }
 
 TEST(PlainText, IsUtf8WithoutNul) {

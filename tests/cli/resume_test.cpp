@@ -131,10 +131,23 @@ TEST_F(Resume, StepsThatWereNotSavedAreToldOnce) {
   const std::string run = words("run", "train.train_iters=4 checkpoint.save_interval=2");
   ASSERT_EQ(weft(run).code, 0);
   const std::vector<Json> before = records("run");
-  const Outcome again = weft(run + " checkpoint.ckpt_step=2");
+  const fs::path last = folder_ / "run_saved/iter_0000004/manifest.json";
+  const std::string manifest = base::read_text(last);
+  const Outcome refused = weft(run + " checkpoint.ckpt_step=2");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("has checkpoints of step 4, which this run would replace"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(base::read_text(last), manifest);
+  EXPECT_EQ(records("run"), before);
+  const Outcome again = weft(run + " checkpoint.ckpt_step=2 --overwrite");
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_NE(again.out.find("after step 2"), std::string::npos) << again.out;
   EXPECT_EQ(records("run"), before);
+  const fs::path kept = folder_ / "run/metrics.1.jsonl";
+  EXPECT_NE(again.out.find("does not go on from: " + kept.string()), std::string::npos)
+      << again.out;
+  EXPECT_EQ(base::split(base::read_text(kept), '\n').size(), 3u) << "steps 3 and 4, and the end";
 }
 
 // The folder of step 2 cannot be made.

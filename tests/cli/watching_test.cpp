@@ -138,7 +138,8 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
       (folder_ / "saved").string());
   ASSERT_EQ(weft(words("a", saves) + on_board("a")).code, 0);
   const Curves before = curves("a");
-  const Outcome again = weft(words("a", saves + " checkpoint.ckpt_step=2") + on_board("a"));
+  const Outcome again =
+      weft(words("a", saves + " checkpoint.ckpt_step=2 --overwrite") + on_board("a"));
   ASSERT_EQ(again.code, 0) << again.err;
   ASSERT_NE(again.out.find("after step 2"), std::string::npos) << again.out;
   const Curves after = curves("a");  // throws where a step is there twice

@@ -351,6 +351,31 @@ TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
   EXPECT_EQ(loaded(config), state);
 }
 
+// What would be lost is refused; what was left with the word for it is not asked about again.
+TEST_F(Checkpoints, LaterOnesAreNotReplacedByARunThatGoesBack) {
+  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config.train.train_iters = 9;
+  for (const std::int64_t steps : {1, 2, 3}) saved(config, steps);
+  const auto said = [&] { return replacement_text(config, find_resumption(config)); };
+  EXPECT_EQ(said(), "") << "on from the latest";
+  config.checkpoint.ckpt_step = 1;
+  EXPECT_NE(said().find("has checkpoints of step 2, 3, which"), std::string::npos) << said();
+  EXPECT_NE(said().find("name another folder, or give --overwrite"), std::string::npos) << said();
+  config.train.train_iters = 2;
+  EXPECT_NE(said().find("of step 2, which"), std::string::npos) << "it does not come by step 3";
+  config.train.train_iters = 9;
+  fs::resize_file(checkpoint::step_folder(folder_, 3) / "rank_0.safetensors", 10);
+  EXPECT_NE(said().find("of step 2, which"), std::string::npos) << "one that is damaged is no loss";
+  config::Config other = config;
+  other.checkpoint.save = (folder_ / "other").string();
+  EXPECT_EQ(replacement_text(other, find_resumption(other)), "");
+  for (const std::int64_t step : {1, 3}) fs::remove_all(checkpoint::step_folder(folder_, step));
+  config.checkpoint.ckpt_step = 2;
+  checkpoint::write_tracker(folder_, 2);
+  fs::copy(checkpoint::step_folder(folder_, 2), checkpoint::step_folder(folder_, 4));
+  EXPECT_EQ(said(), "") << "the tracker names it: later ones were left";
+}
+
 TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
   for (const std::size_t which : {1u, 7u, 8u}) {
     const config::Config config = config_of(cases()[which], folder_, config::Precision::Bf16);

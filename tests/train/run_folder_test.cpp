@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/base/complaints_support.h"
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
+#include "weft/train/places.h"
+#include "weft/train/preparation.h"
 
 namespace weft::train {
 namespace {
@@ -100,6 +103,21 @@ TEST_F(RunFolders, AJobThatIsStartedAgainKeepsTheMetricsOfTheAttemptBefore) {
   EXPECT_NE(input_complaint(), "") << "another job";
 }
 
+TEST_F(RunFolders, LinesOfStepsAfterTheCheckpointAreKept) {
+  config_.checkpoint.save = config_.checkpoint.load = (dir_ / "saved").string();
+  const std::string first = "{\"iteration\":1}\n", later = "{\"iteration\":2}\n{\"iterat";
+  make_run_folder(config_, "a");
+  base::write_whole(dir_ / "metrics.jsonl", first + later);
+  RunFolder on = make_run_folder(config_, "a", 1);
+  EXPECT_EQ(on.kept, dir_ / "metrics.1.jsonl");
+  EXPECT_EQ(base::read_text(dir_ / "metrics.jsonl"), first);
+  EXPECT_EQ(base::read_text(dir_ / "metrics.1.jsonl"), later) << "also a line that was cut short";
+  on.metrics.append("{\"iteration\":2,\"again\":1}");
+  EXPECT_EQ(drop_later_steps(on, 1), dir_ / "metrics.2.jsonl");
+  EXPECT_EQ(base::read_text(dir_ / "metrics.2.jsonl"), "{\"iteration\":2,\"again\":1}\n");
+  EXPECT_EQ(drop_later_steps(on, 1), std::nullopt) << "nothing is left to drop";
+}
+
 TEST_F(RunFolders, AFolderWithTheNameOfAFileStaysAndIsToldOf) {
   fs::create_directories(dir_ / "trace.json");
   EXPECT_EQ(complaint(), "") << "no trace was asked for";
@@ -110,6 +128,34 @@ TEST_F(RunFolders, AFolderWithTheNameOfAFileStaysAndIsToldOf) {
   fs::create_directories(dir_ / "metrics.jsonl");
   EXPECT_NE(complaint().find("metrics.jsonl"), std::string::npos) << complaint();
   EXPECT_TRUE(fs::is_directory(dir_ / "metrics.jsonl"));
+}
+
+TEST(Places, AFolderThatIsAFileIsNamedWithItsKeyBeforeTheRunStarts) {
+  const fs::path dir = fs::path(::testing::TempDir()) / base::text("weft_places_{}", ::getpid());
+  fs::create_directories(dir);
+  const std::string file = (dir / "file").string(), below = file + "/a";
+  base::write_whole(file, "mine");
+  config::Config config;
+  config.runtime.run_dir = file;
+  config.checkpoint.save = below;
+  config.checkpoint.save_hf = below;
+  config.logger.tensorboard_dir = file;
+  const std::vector<std::string> complaints = complaints_of([&] { prepare(config); });
+  ASSERT_GE(complaints.size(), 4u);
+  EXPECT_EQ(complaints[0],
+            base::text("runtime.run_dir: '{}' is a file, not a folder: name another folder", file));
+  EXPECT_EQ(complaints[1],
+            base::text("checkpoint.save: '{}' is below '{}', which is a file: name another folder",
+                       below,
+                       file));
+  EXPECT_TRUE(complaints[2].starts_with("checkpoint.save_hf: "));
+  EXPECT_TRUE(complaints[3].starts_with("logger.tensorboard_dir: "));
+  EXPECT_EQ(base::read_text(file), "mine");
+  config = {};
+  config.runtime.run_dir = (dir / "new/one").string();
+  EXPECT_TRUE(complaints_of([&] { require_folders(config); }).empty());
+  EXPECT_FALSE(fs::exists(dir / "new"));
+  fs::remove_all(dir);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "weft/report/starts.h"
 
+#include <span>
+
 #include "weft/base/files/file.h"
+#include "weft/base/files/line_file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
 
@@ -11,7 +14,8 @@ namespace fs = std::filesystem;
 using base::text;
 
 constexpr const char* kStarts = "starts.jsonl";
-constexpr std::size_t kLargestStarts = 4u << 20;
+// Of a longer file its end is read.
+constexpr std::uint64_t kMostRead = 4u << 20;
 
 std::string words_at(const base::SortedJson& json, const char* key) {
   const auto found = json.find(key);
@@ -25,10 +29,32 @@ std::int64_t count_at(const base::SortedJson& json, const char* key) {
   return is_count ? found->get<std::int64_t>() : 0;
 }
 
-std::string content_of(const fs::path& file) {
+// The last lines of a file, whole.
+std::vector<std::string> last_lines(const fs::path& path) {
   std::error_code error;
-  const bool is_small = fs::is_regular_file(file, error) && fs::file_size(file) <= kLargestStarts;
-  return is_small ? base::read_text(file, kLargestStarts) : "";
+  if (!fs::is_regular_file(path, error)) return {};
+  const base::InputFile file(path);
+  const std::uint64_t begin = file.size() > kMostRead ? file.size() - kMostRead : 0;
+  std::string content(file.size() - begin, '\0');
+  file.read(begin, std::as_writable_bytes(std::span(content)));
+  std::vector<std::string> lines = base::split(content, '\n');
+  if (begin > 0) lines.erase(lines.begin());
+  return lines;
+}
+
+bool ends_in_a_line(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path) == 0) return true;
+  const base::InputFile file(path);
+  char last = 0;
+  file.read(file.size() - 1, std::as_writable_bytes(std::span(&last, 1)));
+  return last == '\n';
+}
+
+// Whether a line says that a run began, so that lines before it are of another.
+bool is_beginning(const base::SortedJson& json) {
+  const auto step = json.find("step");
+  return step != json.end() && step->is_number_unsigned() && step->get<std::uint64_t>() == 0;
 }
 
 }  // namespace
@@ -43,17 +69,18 @@ void keep_start(const fs::path& run_folder, const Start& start) {
                         {"cores", start.cores},
                         {"memory_bytes", start.memory_bytes},
                         {"gpu", start.gpu}};
-  const std::string before = start.step == 0 ? "" : content_of(file);
-  base::write_whole(
-      file,
-      before + json.dump(-1, ' ', false, base::Json::error_handler_t::replace) + '\n');
+  const std::string line = json.dump(-1, ' ', false, base::Json::error_handler_t::replace);
+  const bool is_cut = !ends_in_a_line(file);
+  base::LineFile lines(file, text("'{}' is being written by another run", file.string()));
+  lines.append(is_cut ? '\n' + line : line);
 }
 
 std::vector<Start> read_starts(const fs::path& run_folder) {
   std::vector<Start> starts;
-  for (const std::string& line : base::split(content_of(run_folder / kStarts), '\n')) {
+  for (const std::string& line : last_lines(run_folder / kStarts)) {
     const base::SortedJson json = base::try_parse_sorted_json(line);
     if (!json.is_object()) continue;
+    if (is_beginning(json)) starts.clear();
     starts.push_back({.step = count_at(json, "step"),
                       .time = words_at(json, "time"),
                       .version = words_at(json, "version"),

@@ -2,6 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/text.h"
 #include "weft/checkpoint/new_folder.h"
 #include "weft/checkpoint/step_folders.h"
@@ -23,6 +24,20 @@ std::int64_t first_step_of(const std::optional<Resumption>& resumed) {
 
 bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed) {
   return first_step_of(resumed) >= config.train.train_iters;
+}
+
+void require_folders(const config::Config& config) {
+  const std::pair<const char*, const std::string&> folders[] = {
+      {"runtime.run_dir", config.runtime.run_dir},
+      {"checkpoint.save", config.checkpoint.save},
+      {"checkpoint.save_hf", config.checkpoint.save_hf},
+      {"logger.tensorboard_dir", config.logger.tensorboard_dir}};
+  std::vector<std::string> complaints;
+  for (const auto& [key, folder] : folders) {
+    const std::string obstacle = base::folder_obstacle(folder);
+    if (!obstacle.empty()) complaints.push_back(text("{}: {}", key, obstacle));
+  }
+  if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }
 
 std::vector<std::string> place_complaints(const config::Config& config,

@@ -16,6 +16,9 @@ namespace weft::train {
 // True if the checkpoint to resume from has all steps: nothing is left to do.
 bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed);
 
+// ConfigError for each key whose output folder is a file or lies below a file.
+void require_folders(const config::Config& config);
+
 // Existing output of another run: in the run folder, the checkpoint folder or the folder of
 // checkpoint.save_hf. Each complaint names the fix. With Overwrite::Yes only a checkpoint.save_hf
 // that cannot be replaced is a complaint. A run with all steps done has no complaint.

@@ -9,6 +9,7 @@
 #include "weft/derive/derived.h"
 #include "weft/events/event.h"
 #include "weft/schedule/text/plan_files.h"
+#include "weft/train/places.h"
 #include "weft/train/weights.h"
 
 namespace weft::train {
@@ -103,6 +104,7 @@ void require_own_tokens(const config::Config& config, const std::optional<Resump
 Preparation prepare(const config::Config& config) {
   Preparation ready;
   Complaints complaints;
+  complaints.look([&] { require_folders(config); });
   complaints.look([&] { require_found_data(config); });
   complaints.look([&] {
     ready.dataset = data::open_dataset(config.dataset,

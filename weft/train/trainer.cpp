@@ -132,6 +132,7 @@ class RankRun {
       start.evaluation.push_back({set.name, set.dataset->samples(data::Split::Train)});
     }
     request_.start(start);
+    log_->tell_kept();
     const std::string replaced = replacement_text(config_, resumed());
     if (!replaced.empty()) request_.log("warning: " + replaced);
     if (resumed()) tell_resumption();

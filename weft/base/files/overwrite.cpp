@@ -5,6 +5,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/text.h"
 
 namespace weft::base {
@@ -35,10 +36,24 @@ bool is_marked(const fs::path& path, std::string_view mark) {
   return head.find(mark) != std::string::npos;
 }
 
+// A name that no file can have.
+void require_name(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    throw ConfigError(text("'{}' is a folder: name a file", path.string()));
+  }
+  const std::string obstacle = folder_obstacle(path.parent_path());
+  if (!obstacle.empty()) {
+    throw ConfigError(text("'{}' cannot be written: {}", path.string(), obstacle));
+  }
+}
+
 }  // namespace
 
 void require_free(const fs::path& path, Overwrite overwrite, std::string_view mark) {
-  if (overwrite == Overwrite::Yes || is_stream_name(path) || !has_content(path)) return;
+  if (is_stream_name(path)) return;
+  require_name(path);
+  if (overwrite == Overwrite::Yes || !has_content(path)) return;
   if (is_marked(path, mark)) return;
   throw ConfigError(
       text("'{}' is there already{}: name another file, or give --overwrite to replace it",

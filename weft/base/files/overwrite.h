@@ -9,7 +9,8 @@ namespace weft::base {
 
 enum class Overwrite { No, Yes };
 
-// Throws ConfigError if a non-empty file is at `path` and may not be replaced. It may be with
+// Throws ConfigError if `path` is a folder or lies below a file, and if a non-empty file is there
+// that may not be replaced. It may be with
 // Overwrite::Yes, or if its first 4 KiB contain `mark`, so that the same command wrote it. Devices,
 // pipes and standard streams hold no content to lose.
 void require_free(const std::filesystem::path& path,

@@ -3,8 +3,11 @@
 #include <fmt/chrono.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <span>
+#include <vector>
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
@@ -81,15 +84,29 @@ bool is_gone_on_with(const config::Config& config) {
          saved_to(config, (load.has_filename() ? load : load.parent_path()).parent_path().string());
 }
 
-void keep_metrics(const fs::path& folder) {
+void write_end(const fs::path& file, std::uint64_t begin, const fs::path& to) {
+  const base::InputFile all(file);
+  base::write_whole(to, [&](const base::Append& append) {
+    std::vector<char> piece(1u << 20);
+    for (std::uint64_t at = begin; at < all.size();) {
+      const std::size_t size = std::min<std::uint64_t>(piece.size(), all.size() - at);
+      all.read(at, std::as_writable_bytes(std::span(piece.data(), size)));
+      append({piece.data(), size});
+      at += size;
+    }
+  });
+}
+
+// Writes what metrics.jsonl has behind its first `begin` bytes to a file of its own.
+std::optional<fs::path> keep_metrics(const fs::path& folder, std::uint64_t begin) {
   std::error_code error;
   const fs::path metrics = folder / kMetrics;
-  if (fs::file_size(metrics, error) == 0 || error) return;
+  if (!fs::is_regular_file(metrics, error) || fs::file_size(metrics) <= begin) return std::nullopt;
   for (int i = 1;; ++i) {
-    const fs::path kept = folder / base::text("metrics.{}.jsonl", i);
+    fs::path kept = folder / base::text("metrics.{}.jsonl", i);
     if (fs::exists(fs::symlink_status(kept, error))) continue;
-    fs::copy_file(metrics, kept);
-    return;
+    write_end(metrics, begin, kept);
+    return kept;
   }
 }
 
@@ -156,8 +173,11 @@ fs::path make_fresh_folder(const fs::path& parent, const std::string& name) {
   throw base::SystemError(base::text("too many runs named '{}' in this second", stem));
 }
 
-void drop_later_steps(RunFolder& folder, std::int64_t step) {
-  folder.metrics.cut(bytes_of_steps(folder.path / kMetrics, step));
+std::optional<fs::path> drop_later_steps(RunFolder& folder, std::int64_t step) {
+  const std::uint64_t bytes = bytes_of_steps(folder.path / kMetrics, step);
+  std::optional<fs::path> kept = keep_metrics(folder.path, bytes);
+  folder.metrics.cut(bytes);
+  return kept;
 }
 
 std::string run_folder_complaint(const config::Config& config, std::int64_t step) {
@@ -191,11 +211,14 @@ RunFolder make_run_folder(const config::Config& config,
   base::LineFile metrics = open_metrics(folder);  // fails first if another run uses the folder
   if (!complaint.empty()) throw base::ConfigError(complaint);
   require_late_files(folder, config);
-  if (step == 0 && !replaces) keep_metrics(folder);
   if (replaces || config.runtime.trace) remove_old_traces(folder);
   base::write_whole(folder / kConfig, config::to_yaml(config));
   RunFolder made{.path = std::move(folder), .metrics = std::move(metrics)};
-  drop_later_steps(made, step);
+  if (step == 0 && replaces) {
+    made.metrics.clear();
+  } else {
+    made.kept = drop_later_steps(made, step);
+  }
   return made;
 }
 

@@ -1,7 +1,9 @@
 // Folder of one run: resolved config, metrics, trace.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "weft/base/files/line_file.h"
@@ -22,10 +24,12 @@ struct RunFolder {
   // metrics.jsonl, with the lines of earlier runs for the steps before. While it is open, no other
   // run gets the folder.
   base::LineFile metrics;
+  std::optional<std::filesystem::path> kept = {};  // lines moved out of it; nullopt: none
 };
 
-// Removes metrics lines after the first `step` steps.
-void drop_later_steps(RunFolder& folder, std::int64_t step);
+// Moves metrics lines after the first `step` steps to metrics.1.jsonl, or the next free number.
+// Returns that path; nullopt: there were none.
+std::optional<std::filesystem::path> drop_later_steps(RunFolder& folder, std::int64_t step);
 
 // Reason why this run must not write into config.runtime.run_dir: it has metrics or other files of
 // a run that this one, which begins after `step`, does not resume. Empty: the folder is free, or
@@ -34,9 +38,9 @@ std::string run_folder_complaint(const config::Config& config, std::int64_t step
 
 // Makes config.runtime.run_dir, or runs/<name>-<time>, with config.yaml in it. `step`: steps done
 // before a resumed run. ConfigError with run_folder_complaint() unless the files may be
-// overwritten. A job that restarts without a checkpoint keeps the old metrics as metrics.1.jsonl
-// and so on. SystemError if another run uses the folder, or if a folder has the name of a file to
-// write.
+// overwritten. Metrics that this run does not go on from are kept as drop_later_steps() says,
+// unless the run is replaced. SystemError if another run uses the folder, or if a folder has the
+// name of a file to write.
 RunFolder make_run_folder(const config::Config& config,
                           const std::string& name,
                           std::int64_t step = 0,

@@ -53,12 +53,18 @@ void RunLog::go_back(std::int64_t step, std::int64_t not_finite) {
   interval_ = LogInterval(not_finite);
   if (board_) board_->go_back(step);
   try {
-    drop_later_steps(folder_, step);
+    tell_kept(drop_later_steps(folder_, step));
   } catch (const base::SystemError& error) {
     kept_to_ = last_kept_;
     why_lost_ = error.what();
     request_.log(text("warning: {}", error.what()));
   }
+}
+
+void RunLog::tell_kept(const std::optional<std::filesystem::path>& file) const {
+  if (!file) return;
+  request_.log(text("kept      lines of metrics.jsonl that this run does not go on from: {}",
+                    file->string()));
 }
 
 std::string RunLog::failure() const {

@@ -17,6 +17,8 @@ class RunLog {
   RunLog(const TrainRequest& request, RunFolder folder, std::int64_t step, std::int64_t not_finite);
 
   const std::filesystem::path& folder() const { return folder_.path; }
+  // Logs where lines of metrics.jsonl are that this run does not go on from.
+  void tell_kept() const { tell_kept(folder_.kept); }
 
   enum class Next { Step, End };
   // Logs a step before its evaluation. At the end of the run it also logs the steps since the last
@@ -26,7 +28,7 @@ class RunLog {
   // elsewhere: writing goes on, and failure() names the loss. `memory`: the pool of this rank.
   void keep(const StepRecord& record, const tensor::Pool& memory);
 
-  // Goes back to the state after `step`; removes later lines.
+  // Goes back to the state after `step`; later lines move to a file of their own.
   void go_back(std::int64_t step, std::int64_t not_finite);
 
   // Reason why metrics.jsonl is incomplete; empty: complete.
@@ -36,6 +38,8 @@ class RunLog {
   std::optional<Board> take_board() { return std::move(board_); }
 
  private:
+  void tell_kept(const std::optional<std::filesystem::path>& file) const;
+
   const TrainRequest& request_;
   RunFolder folder_;
   LogInterval interval_;

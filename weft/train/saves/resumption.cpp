@@ -271,6 +271,40 @@ std::string saved_value(const Manifest& manifest, const std::string& in, const s
   return "";
 }
 
+// Whether a run that names no step would go on from here too. Later ones were left then, with the
+// word for it.
+bool is_latest(const fs::path& save, const fs::path& step_folder) {
+  try {
+    const std::optional<checkpoint::Found> latest = checkpoint::find_checkpoint(save);
+    return latest && is_same_folder(latest->folder, step_folder);
+  } catch (const base::ConfigError&) {
+    return false;
+  } catch (const base::SystemError&) {
+    return false;
+  }
+}
+
+// A run that goes on from an earlier checkpoint than the latest of its folder comes by the later
+// ones: it may save at each of their steps, as a run that is interrupted does.
+std::string later_replacement_text(const config::Config& config, const Resumption& resumed) {
+  const fs::path save = config.checkpoint.save;
+  if (resumed.loads != Loads::Weights && is_latest(save, resumed.folder)) return "";
+  const std::int64_t first = resumed.loads == Loads::Weights ? 0 : resumed.manifest.step;
+  std::vector<std::int64_t> later = checkpoint::usable_steps(save, first, config.train.train_iters);
+  if (later.empty()) return "";
+  constexpr std::size_t kNamed = 8;
+  const std::size_t more = later.size() > kNamed ? later.size() - kNamed : 0;
+  later.resize(later.size() - more);
+  return text(
+      "checkpoint.save: '{}' has checkpoints of step {}{}, which this run would replace, as it "
+      "goes "
+      "on after step {}: name another folder, or give --overwrite to replace them",
+      save.string(),
+      fmt::join(later, ", "),
+      more == 0 ? "" : text(" and {} more", more),
+      first);
+}
+
 }  // namespace
 
 std::string continued_folder(const config::Config& config,
@@ -307,7 +341,9 @@ std::string replacement_text(const config::Config& config,
                              const std::optional<Resumption>& resumed) {
   const fs::path save = config.checkpoint.save;
   if (save.empty()) return "";
-  if (resumed && is_same_folder(resumed->folder.parent_path(), save)) return "";
+  if (resumed && is_same_folder(resumed->folder.parent_path(), save)) {
+    return later_replacement_text(config, *resumed);
+  }
   std::error_code error;
   for (fs::directory_iterator at(save, error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".safetensors") {

@@ -1,0 +1,13 @@
+// Whether a folder can be at a path.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace weft::base {
+
+// What is in the way of a folder at `path`, and the fix: "'a/b' is below 'a', which is a file: name
+// another folder". Empty: a folder is there, or can be made as far as names tell.
+std::string folder_obstacle(const std::filesystem::path& path);
+
+}  // namespace weft::base
