@@ -42,6 +42,27 @@ TEST_F(NewFolders, AFolderWithAnythingInItIsRefusedAndUntouched) {
       << "a file is no folder of an earlier run";
 }
 
+TEST_F(NewFolders, TheFolderThatWasThereLeavesItsRights) {
+  const auto rights = [](const fs::path& folder) { return fs::status(folder).permissions(); };
+  const fs::perms own = fs::perms::owner_all | fs::perms::group_read | fs::perms::set_gid;
+  fs::create_directories(target());
+  fs::permissions(target(), own);
+  {
+    NewFolder folder(target());
+    EXPECT_EQ(rights(folder.path()), own) << "while it is written too";
+    folder.finish();
+  }
+  EXPECT_EQ(rights(target()), own);
+  put("out/model.safetensors", "old");
+  {
+    NewFolder folder(target(), Overwrite::Yes);
+    base::write_whole(folder.path() / "model.safetensors", "new");
+    folder.finish();
+  }
+  EXPECT_EQ(base::read_text(target() / "model.safetensors"), "new");
+  EXPECT_EQ(rights(target()), own) << "of one that is replaced too";
+}
+
 TEST_F(NewFolders, WithTheWordOnlyWhatBelongsToTheModelGivesWay) {
   put("out/model.safetensors", "old");
   put("out/model-00001-of-00002.safetensors", "old");

@@ -20,6 +20,7 @@ using base::text;
 
 // Marker inside an unfinished folder, so that a foreign folder of that name is not taken for one.
 constexpr const char* kUnfinished = ".unfinished";
+constexpr mode_t kRights = 07777;
 
 // Path without a trailing slash.
 fs::path without_slash(fs::path path) {
@@ -107,12 +108,25 @@ NewFolder::NewFolder(fs::path target, Overwrite overwrite, GivesWay gives_way)
     throw base::SystemError(text("'{}' is being written by another process", partial_.string()));
   }
   remove_content(partial_);
+  struct stat before {};
+  if (::stat(target_.c_str(), &before) == 0) {
+    rights_ = {.mode = before.st_mode & kRights, .owner = before.st_uid, .group = before.st_gid};
+    // What is written is for no other eyes than what was there.
+    (void)!::fchmod(lock_->get(), rights_->mode | S_IRWXU);
+  }
   base::write_whole(partial_ / kUnfinished, "");
 }
 
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!finished_) fs::remove_all(partial_, ignored);
+}
+
+// Owner and mode of the replaced folder. The owner stays where this process may not change it.
+void NewFolder::take_rights() {
+  if (!rights_) return;
+  (void)!::fchown(lock_->get(), rights_->owner, rights_->group);
+  (void)!::fchmod(lock_->get(), rights_->mode);
 }
 
 // From here on the folder is complete and stays, even after an error.
@@ -127,6 +141,7 @@ void NewFolder::finish() {
     throw base::SystemError(
         text("'{}' came to be while it was written: {}", target_.string(), stays));
   }
+  take_rights();
   fs::rename(partial_, target_, error);
   if (error) {
     throw base::SystemError(
@@ -153,6 +168,7 @@ void NewFolder::replace() {
   std::error_code ignored;
   fs::remove_all(partial_, ignored);
   base::sync_folder(target_);
+  take_rights();
   base::sync_folder(folder_of(target_));
 }
 

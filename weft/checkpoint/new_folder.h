@@ -1,6 +1,8 @@
 // Folder that appears only when complete.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -38,18 +40,25 @@ class NewFolder {
 
   const std::filesystem::path& path() const { return partial_; }
 
-  // Renames it to `target`; its files must be synced. When replacing a folder, files to keep move
-  // over and the names are exchanged atomically. SystemError, leaving <target>.partial, if
-  // something appeared at `target`.
+  // Renames it to `target`; its files must be synced. It gets mode and owner of the folder it
+  // replaces, empty or not. When replacing a folder, files to keep move over and the names are
+  // exchanged atomically. SystemError, leaving <target>.partial, if something appeared at `target`.
   void finish();
 
  private:
   void replace();
+  void take_rights();
 
   std::filesystem::path target_, partial_;
   base::Overwrite overwrite_;
   GivesWay gives_way_;
   std::optional<base::Descriptor> lock_;
+  struct Rights {
+    mode_t mode;
+    uid_t owner;
+    gid_t group;
+  };
+  std::optional<Rights> rights_;  // of the folder that was there
   bool finished_ = false;
 };
 
