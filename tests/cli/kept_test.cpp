@@ -4,10 +4,12 @@
 
 #include <filesystem>
 
+#include "tests/base/complaints_support.h"
 #include "tests/cli/program_support.h"
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/cli/run/picture_file.h"
 
 namespace weft::cli {
 namespace kept_test {
@@ -165,6 +167,36 @@ TEST_F(Kept, APictureIsReplacedWhereTheSameCommandDrewItAndNothingElseIs) {
   EXPECT_EQ(base::read_text(at("a.svg")), "<svg>mine</svg>");
   EXPECT_EQ(weft(draw + " --overwrite").code, 0);
   EXPECT_GT(base::read_text(at("a.svg")).size(), 1000u);
+}
+
+TEST_F(Kept, APictureOfAnotherCommandIsNotReplaced) {
+  const std::string file = at("b.svg");
+  const auto refusals = [&](const std::string& command,
+                            base::Overwrite overwrite = base::Overwrite::No) {
+    return complaints_of([&] { require_picture(file, overwrite, command); }).size();
+  };
+  EXPECT_EQ(refusals("schedule"), 0u);
+  write_picture(file, "<svg>\n<rect class=\"paper\"/>\n</svg>\n", "schedule");
+  EXPECT_EQ(base::read_text(file),
+            "<!-- drawn by `weft schedule` -->\n<svg>\n<rect class=\"paper\"/>\n</svg>\n");
+  EXPECT_EQ(refusals("schedule"), 0u);
+  EXPECT_EQ(refusals("memory"), 1u);
+  EXPECT_EQ(refusals("bench overlap"), 1u);
+  EXPECT_EQ(refusals("memory", base::Overwrite::Yes), 0u);
+}
+
+TEST_F(Kept, AFolderThatIsAFileIsWrongInputForCheckAndTrain) {
+  base::write_whole(at("file"), "mine");
+  for (const char* command : {"train", "check"}) {
+    const Outcome refused = weft(text("{} tiny runtime.run_dir={}", command, at("file")));
+    EXPECT_EQ(refused.code, 2) << command;
+    EXPECT_TRUE(has(refused.out + refused.err,
+                    "runtime.run_dir: '" + at("file") + "' is a file, not a folder: name another"))
+        << refused.out << refused.err;
+  }
+  const Outcome below = weft(text("schedule tiny --svg={}/a.svg", at("file")));
+  EXPECT_EQ(below.code, 2) << below.err;
+  EXPECT_EQ(base::read_text(at("file")), "mine");
 }
 
 TEST_F(Kept, FixesHelp) {

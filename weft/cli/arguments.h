@@ -18,9 +18,6 @@ namespace weft::cli {
 // --json
 void add_format(CLI::App& command, Format& format);
 
-// Marker at the beginning of Weft's pictures.
-inline constexpr const char* kPictureMark = "<rect class=\"paper\"";
-
 // Adds --overwrite; without it no command replaces a file that it did not write itself.
 void add_overwrite(CLI::App& command,
                    base::Overwrite& overwrite,

@@ -10,6 +10,7 @@
 #include "weft/cli/bench/overlap_report.h"
 #include "weft/cli/output.h"
 #include "weft/cli/run/launcher.h"
+#include "weft/cli/run/picture_file.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
 #include "weft/cli/terminal/progress.h"
@@ -21,6 +22,10 @@
 
 namespace weft::cli {
 namespace {
+
+constexpr const char* kBenchOverlap = "bench overlap";
+// In the object of costs, which readers take its "ranks" of.
+constexpr const char* kCostsMark = "\"by\": \"weft bench overlap\"";
 
 struct OverlapOptions {
   RunArguments run{.default_recipe = "overlap_bench"};
@@ -173,11 +178,9 @@ int run_overlap(const OverlapOptions& options) {
   check(asked, options.kind);
   const config::Config& config = orders.front().config;
   if (launcher_rank() == 0) {
-    for (const std::string& file : {options.svg, options.costs}) {
-      if (!file.empty())
-        base::require_result(file,
-                             options.overwrite,
-                             file == options.svg ? kPictureMark : "{\n \"ranks\": [\n");
+    if (!options.svg.empty()) require_picture(options.svg, options.overwrite, kBenchOverlap);
+    if (!options.costs.empty()) {
+      base::require_result(options.costs, options.overwrite, kCostsMark);
     }
   }
   if (launcher_rank() == 0) warn(run, orders, options.kind);
@@ -197,10 +200,11 @@ int run_overlap(const OverlapOptions& options) {
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) return stopped_bench(options.run.format);
   // Before the report: with --json a write error is a single object.
-  if (!options.svg.empty()) base::write_whole(options.svg, to_svg(bench));
+  if (!options.svg.empty()) write_picture(options.svg, to_svg(bench), kBenchOverlap);
   if (!options.costs.empty()) {
     const std::vector<trace::Timeline>& plain = bench.fabrics.back().runs.front().timelines;
-    base::write_whole(options.costs, exec::sim::print(exec::sim::measure(plain)));
+    std::string costs = exec::sim::print(exec::sim::measure(plain));
+    base::write_whole(options.costs, costs.insert(1, base::text("\n {},", kCostsMark)));
   }
   const std::vector<FabricReport> reports = report_of(orders, options.kind, bench);
   const grid::Grid grid(derive::layout_of(config));

@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "weft/base/error.h"
-#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
@@ -10,6 +9,7 @@
 #include "weft/cli/memory/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/hardware_folder.h"
+#include "weft/cli/run/picture_file.h"
 #include "weft/cli/run/run_room.h"
 #include "weft/cli/run/start_shapes.h"
 #include "weft/cli/terminal/progress.h"
@@ -27,17 +27,17 @@ struct MemoryOptions {
   CountWish::What savings = CountWish::What::WhatIsShort;
 };
 
-void write_picture(const MemoryReport& report,
-                   const words::Resolution& run,
-                   const std::string& file) {
+constexpr const char* kMemory = "memory";
+
+void draw(const MemoryReport& report, const words::Resolution& run, const std::string& file) {
   const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
-  base::write_whole(file, to_svg(report, "weft memory: " + name));
+  write_picture(file, to_svg(report, "weft memory: " + name), kMemory);
 }
 
 int run_memory(const MemoryOptions& options) {
   const words::Resolution run = resolve(options.run);
   print_findings(run);
-  if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
+  if (!options.svg.empty()) require_picture(options.svg, options.overwrite, kMemory);
   config::Config asked = with_start_shapes(run);
   name_card(asked);
   const rules::Verdict verdict = rules::validate_schedule(asked);
@@ -57,7 +57,7 @@ int run_memory(const MemoryOptions& options) {
   if (is_text) print_text(peaks_text(report, options.ranks));
   if (report.forecast.is_predicted()) {
     std::cout.flush();
-    if (!options.svg.empty()) write_picture(report, run, options.svg);
+    if (!options.svg.empty()) draw(report, run, options.svg);
     add_savings(asked, shown_on(line), report);
     line.clear();
   }

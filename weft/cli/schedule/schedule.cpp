@@ -2,12 +2,12 @@
 #include <optional>
 
 #include "weft/base/error.h"
-#include "weft/base/files/file.h"
 #include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/program_option.h"
+#include "weft/cli/run/picture_file.h"
 #include "weft/cli/run/start_shapes.h"
 #include "weft/cli/schedule/schedule_costs.h"
 #include "weft/cli/schedule/schedule_report.h"
@@ -29,6 +29,7 @@ namespace {
 namespace sim = exec::sim;
 using schedule::RankPlan;
 
+constexpr const char* kSchedule = "schedule";
 // Limit of spans for the exposure: more would take seconds.
 constexpr std::size_t kMostSpans = 100000;
 
@@ -147,14 +148,14 @@ void leave_files(const ScheduleOptions& options,
                    window.from_ms,
                    window.to_ms));
   }
-  base::write_whole(options.svg, to_svg(report, window));
+  write_picture(options.svg, to_svg(report, window), kSchedule);
 }
 
 int run_schedule(const ScheduleOptions& options) {
   const std::optional<PictureWindow> asked = asked_window(options);
   const words::Resolution run = resolve(options.run);
   print_findings(run);
-  if (!options.svg.empty()) base::require_result(options.svg, options.overwrite, kPictureMark);
+  if (!options.svg.empty()) require_picture(options.svg, options.overwrite, kSchedule);
   const config::Config asked_for = with_start_shapes(run);
   const rules::Verdict verdict = rules::validate_schedule(asked_for);
   const config::Config& config = verdict.config;
