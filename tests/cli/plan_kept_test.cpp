@@ -104,6 +104,14 @@ TEST_F(PlanKept, WhatGoesOnWithAPlanDoesNotSearchAgain) {
   base::write_whole(files()[0], kept.dump());
   EXPECT_NE(weft(ask).out.find("Is this the kept search?"), std::string::npos);
   EXPECT_EQ(weft(ask + "--fresh").out, first.out);
+  // Layouts that no search has would end the program, whatever the checksum says.
+  kept = base::parse_json(base::read_text(files()[0]));
+  kept["search"]["ranked"][0][0][10] = 1000;
+  kept["sum"] = base::text("{:08x}", base::crc32c(std::string_view(kept["search"].dump())));
+  base::write_whole(files()[0], kept.dump());
+  const Outcome wrong = weft(ask);
+  EXPECT_EQ(wrong.out, first.out);
+  EXPECT_NE(wrong.err.find("is no search that was kept here"), std::string::npos) << wrong.err;
   const std::size_t line = first.out.find("--overrides\n");
   ASSERT_NE(line, std::string::npos) << first.out;
   const std::size_t begin = first.out.rfind("weft plan", line) + 5;

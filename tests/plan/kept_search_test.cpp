@@ -63,6 +63,53 @@ TEST(KeptSearch, WhatIsNoneIsNone) {
   EXPECT_FALSE(kept_search(cut));
 }
 
+// Fields of a layout, in their order: tp, pp, vpp, cp, ep, etp, mbs, carrier, order, state,
+// recompute, offload, host_state, graphs, number. Wall is field 17 of its price.
+TEST(KeptSearch, AValueThatNoSearchHasIsNone) {
+  const base::Json good = to_json(some_search());
+  const auto is_read = [&](std::size_t part, std::size_t field, std::int64_t value) {
+    base::Json json = good;
+    json["ranked"][0][part][field] = value;
+    return kept_search(json).has_value();
+  };
+  EXPECT_TRUE(is_read(0, 7, 3));
+  EXPECT_TRUE(is_read(1, 17, 6));
+  for (const std::size_t field : {7u, 8u, 9u, 13u}) {
+    EXPECT_FALSE(is_read(0, field, 4)) << field;
+    EXPECT_FALSE(is_read(0, field, -1)) << field;
+  }
+  for (const std::size_t field : {0u, 1u, 2u, 3u, 4u, 5u, 6u}) {
+    EXPECT_FALSE(is_read(0, field, 0)) << field;
+  }
+  for (const std::size_t field : {10u, 11u, 12u}) EXPECT_FALSE(is_read(0, field, -1)) << field;
+  EXPECT_FALSE(is_read(0, 12, 5)) << "quarters of the state";
+  EXPECT_FALSE(is_read(0, 14, 5)) << "a number";
+  EXPECT_FALSE(is_read(0, 7, std::int64_t{1} << 32)) << "it does not wrap";
+  EXPECT_FALSE(is_read(1, 17, 7)) << "a wall";
+}
+
+TEST(KeptSearch, ALayoutOfNoRungOrShapeIsNotOfTheQuestion) {
+  PlanAsk ask;
+  ask.start.runtime.world_size = 4;
+  ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
+  const LayoutSpace space(ask);
+  ASSERT_FALSE(space.shapes().all.empty());
+  KeptSearch kept;
+  kept.search.ranked = {layout_of(space.shapes().all.front(), 1)};
+  EXPECT_TRUE(is_of(space, kept));
+  const auto with = [&](const auto& change) {
+    KeptSearch other = kept;
+    change(other.search.ranked.front().choice);
+    return is_of(space, other);
+  };
+  EXPECT_FALSE(with([](LayoutChoice& choice) { choice.recompute = 1000; }));
+  EXPECT_FALSE(with([](LayoutChoice& choice) { choice.offload = 1000; }));
+  EXPECT_FALSE(with([](LayoutChoice& choice) { choice.tp = 7; }));
+  kept.search.nearest = layout_of(kept.search.ranked.front().choice, 1);
+  kept.search.nearest->choice.recompute = 1000;
+  EXPECT_FALSE(is_of(space, kept));
+}
+
 TEST(KeptSearch, EveryPartOfTheQuestionCounts) {
   PlanAsk ask;
   ask.start.runtime.world_size = 16;

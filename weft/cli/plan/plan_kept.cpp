@@ -11,6 +11,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
+#include "weft/cli/output.h"
 
 namespace weft::cli {
 namespace {
@@ -69,20 +70,36 @@ KeptSearches::KeptSearches(std::string question) {
   file_ = *folder / base::text("{:08x}.json", base::crc32c(std::string_view(question_)));
 }
 
-std::optional<plan::KeptSearch> KeptSearches::find() const {
+std::optional<plan::KeptSearch> KeptSearches::find(const plan::LayoutSpace* space) const {
   if (!file_) return std::nullopt;
+  std::string content;
   try {
-    const Json json = base::try_parse_json(base::read_text(*file_, kLargestKept));
-    if (json.is_discarded() || !json.is_object()) return std::nullopt;
-    if (json.value("format", "") != kKeptFormat || json.value("question", "") != question_) {
-      return std::nullopt;
-    }
-    const Json& search = json.at("search");
-    if (json.value("sum", "") != search_sum(search)) return std::nullopt;
-    return plan::kept_search(search);
-  } catch (const std::exception&) {  // missing or unreadable
+    content = base::read_text(*file_, kLargestKept);
+  } catch (const base::MissingInput&) {
     return std::nullopt;
+  } catch (const base::SystemError&) {
+    return damaged();
   }
+  const Json json = base::try_parse_json(content);
+  if (!json.is_object()) return damaged();
+  const auto text_at = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (text_at("format") != kKeptFormat || text_at("question") != question_) return std::nullopt;
+  const auto search = json.find("search");
+  if (search == json.end() || text_at("sum") != search_sum(*search)) return damaged();
+  std::optional<plan::KeptSearch> kept = plan::kept_search(*search);
+  if (!kept || (space != nullptr && !plan::is_of(*space, *kept))) return damaged();
+  return kept;
+}
+
+std::nullopt_t KeptSearches::damaged() const {
+  print_warning(
+      base::text("'{}' is no search that was kept here, and is left aside: the search is "
+                 "made again",
+                 base::shown(file_->string())));
+  return std::nullopt;
 }
 
 void KeptSearches::keep(const plan::KeptSearch& kept) const {

@@ -15,12 +15,15 @@ class KeptSearches {
   // `question`: plan::question_text().
   explicit KeptSearches(std::string question);
 
-  // nullopt: none kept, from another program, or damaged.
-  std::optional<plan::KeptSearch> find() const;
+  // nullopt: none kept, from another program, or damaged, which a warning says. With a space, every
+  // layout must be one of it.
+  std::optional<plan::KeptSearch> find(const plan::LayoutSpace* space = nullptr) const;
   // Ignores failures: the plan itself is complete.
   void keep(const plan::KeptSearch& kept) const;
 
  private:
+  std::nullopt_t damaged() const;
+
   std::string question_;
   std::optional<std::filesystem::path> file_;  // nullopt: no place to keep it
 };

@@ -69,7 +69,7 @@ plan::KeptSearch kept_or_searched(const PlanOptions& options,
   const std::vector<plan::Hardware> others = all_hardware();
   const KeptSearches searches(plan::question_text(question.ask, top, others));
   if (!options.search.is_fresh) {
-    if (std::optional<plan::KeptSearch> kept = searches.find()) return std::move(*kept);
+    if (std::optional<plan::KeptSearch> kept = searches.find(&space)) return std::move(*kept);
   }
   plan::KeptSearch found = searched(question, space, top, others, stop);
   searches.keep(found);

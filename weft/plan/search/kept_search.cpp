@@ -1,6 +1,8 @@
 #include "weft/plan/search/kept_search.h"
 
+#include <algorithm>
 #include <array>
+#include <exception>
 #include <type_traits>
 
 #include "weft/base/text.h"
@@ -56,7 +58,25 @@ class FieldWriter {
   Json* list_;
 };
 
-// Reads fields from an array in order. Json::exception if there are too few.
+// Thrown for a value outside of its range: a file is untrusted input.
+class OutOfRange : public std::exception {};
+
+// Number of values of an enumeration.
+constexpr int values_of(Carrier) { return static_cast<int>(Carrier::HybridEp) + 1; }
+constexpr int values_of(StepOrder) { return static_cast<int>(kStepOrders); }
+constexpr int values_of(StateHolder) { return static_cast<int>(StateHolder::Whole) + 1; }
+constexpr int values_of(Graphs) { return static_cast<int>(Graphs::Whole) + 1; }
+constexpr int values_of(Number) { return kNumbers; }
+constexpr int values_of(Wall) { return static_cast<int>(Wall::Memory) + 1; }
+
+template <typename Enum>
+Enum enum_of(std::int64_t value) {
+  if (value < 0 || value >= values_of(Enum())) throw OutOfRange();
+  return static_cast<Enum>(value);
+}
+
+// Reads fields from an array in order. Json::exception if there are too few, OutOfRange for a
+// negative size or a number outside of an enumeration.
 class FieldReader {
  public:
   explicit FieldReader(const Json& list) : list_(&list) {}
@@ -65,7 +85,11 @@ class FieldReader {
   void operator()(Value& value) const {
     const Json& one = list_->at(at_++);
     if constexpr (std::is_enum_v<Value>) {
-      value = static_cast<Value>(one.get<int>());
+      value = enum_of<Value>(one.get<std::int64_t>());
+    } else if constexpr (std::is_same_v<Value, std::size_t>) {
+      const auto signed_value = one.get<std::int64_t>();
+      if (signed_value < 0) throw OutOfRange();
+      value = static_cast<std::size_t>(signed_value);
     } else {
       value = one.get<Value>();
     }
@@ -88,7 +112,10 @@ void read(const Json& json, LayoutChoice& choice) {
   each_of_choice(choice, reader);
   int number = -1;
   reader(number);
-  if (number >= 0) choice.number = static_cast<Number>(number);
+  if (number >= 0) choice.number = enum_of<Number>(number);
+  const bool is_shape = std::ranges::min({choice.tp, choice.pp, choice.vpp}) > 0 &&
+                        std::ranges::min({choice.cp, choice.ep, choice.etp, choice.mbs}) > 0;
+  if (!is_shape || choice.host_state > kStateQuarters) throw OutOfRange();
 }
 
 Json json_of(const MemoryPrice& memory) {
@@ -272,8 +299,32 @@ std::optional<KeptSearch> kept_search(const Json& json) {
     read(json.at("ways"), kept.ways);
   } catch (const Json::exception&) {
     return std::nullopt;
+  } catch (const OutOfRange&) {
+    return std::nullopt;
   }
   return kept;
+}
+
+bool is_of(const LayoutSpace& space, const KeptSearch& kept) {
+  const LayoutWriter& writer = space.writer();
+  const auto is_layout = [&](const LayoutChoice& choice) {
+    return choice.recompute < writer.ladder().size() && choice.offload < writer.offloads().size() &&
+           space.complaint(choice).empty();
+  };
+  const auto is_priced = [&](const PricedLayout& layout) { return is_layout(layout.choice); };
+  const auto is_one = [&](const std::optional<PricedLayout>& layout) {
+    return !layout || is_priced(*layout);
+  };
+  const SearchResult& search = kept.search;
+  return std::ranges::all_of(search.ranked, is_priced) &&
+         std::ranges::all_of(search.front, is_priced) &&
+         std::ranges::all_of(search.best_of_order, is_one) &&
+         std::ranges::all_of(search.discarded,
+                             [&](const DiscardedLayouts& heap) {
+                               return !heap.nearest || is_layout(*heap.nearest);
+                             }) &&
+         is_one(search.best_full) && is_one(search.best_resident) &&
+         is_one(search.best_offloading) && is_one(search.best_safe) && is_one(search.nearest);
 }
 
 }  // namespace weft::plan
