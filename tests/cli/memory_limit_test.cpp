@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/base/casts.h"
 #include "weft/cli/memory/memory_search.h"
 #include "weft/cli/run/machine_limit.h"
 #include "weft/cli/run/run_room.h"
 #include "weft/derive/gpu.h"
 #include "weft/measure/memory/less_offload.h"
+#include "weft/measure/memory/memory_forecast.h"
 #include "weft/rules/validate.h"
 #include "weft/words/resolution.h"
 
@@ -16,6 +18,7 @@ namespace memory_limit_test {
 
 using kernels::Gpu;
 using measure::HostRoom;
+using measure::MemoryForecast;
 using measure::MemoryRoom;
 using measure::RanksIn;
 
@@ -123,6 +126,52 @@ TEST(MemoryLimit, ARunOnCoresIsRefusedWithSavingsThatMakeItFit) {
   const MemoryReport report = report_fit(asked, room, kSilent);
   ASSERT_TRUE(report.fit) << limits[0].missing.fix;
   EXPECT_LE(need(words::with_words(asked, report.fit->words)), room.host->bytes);
+}
+
+// Each saving of a long step would be a dry step as long.
+TEST(MemoryLimit, SavingsOfALongStepOnCoresAreCountedOnRequestAlone) {
+  using What = CountWish::What;
+  config::Config asked = small_run();
+  const auto report_of = [&](What savings, What ranks = What::WhatIsShort) {
+    MemoryReport report = report_peaks(asked, {}, {.ranks = ranks, .savings = savings}, kSilent);
+    EXPECT_GT(report.forecast.peak_bytes(), 0u);
+    return report;
+  };
+  const MemoryReport quick = report_of(What::WhatIsShort);
+  EXPECT_FALSE(quick.savings_wait || quick.is_extended);
+  asked.model.num_layers = 260;
+  MemoryReport report = report_of(What::WhatIsShort);
+  EXPECT_TRUE(report.is_extended) << "by models of some of the layers";
+  const MemoryForecast counted = report_of(What::WhatIsShort, What::Everything).forecast;
+  for (std::size_t i = 0; i < counted.stages.size(); ++i) {
+    EXPECT_NEAR(base::number(report.forecast.stages[i].peak_total_bytes),
+                base::number(counted.stages[i].peak_total_bytes),
+                0.001 * base::number(counted.stages[i].peak_total_bytes));
+  }
+  add_savings(asked, kSilent, report);
+  ASSERT_TRUE(report.savings);
+  ASSERT_FALSE(report.savings->worthwhile.empty());
+  EXPECT_NE(savings_text(report).find("--count counts them"), std::string::npos);
+  const measure::Saving& saving = report.savings->worthwhile.front();
+  const MemoryForecast with =
+      measure::forecast_memory(words::with_words(asked, saving.words), measure::Priced::No);
+  EXPECT_NEAR(base::number(saving.peak_bytes),
+              base::number(with.peak_bytes()),
+              0.001 * base::number(with.peak_bytes()))
+      << saving.name;
+  EXPECT_FALSE(report_of(What::Everything).is_extended);
+  // Layers that differ are counted, and their savings wait.
+  asked.model.moe_layer_freq.assign(260, 1);
+  asked.model.moe_layer_freq[7] = 0;
+  report = report_of(What::WhatIsShort);
+  EXPECT_FALSE(report.is_extended);
+  add_savings(asked, kSilent, report);
+  EXPECT_FALSE(report.savings);
+  EXPECT_NE(savings_text(report).find("--count counts them"), std::string::npos);
+  EXPECT_TRUE(to_json(report).at("savings").is_null());
+  MemoryRoom room{.host = HostRoom{.name = "this machine", .ranks = 2, .memory = RanksIn::Host}};
+  room.host->bytes = report.forecast.peak_bytes();
+  EXPECT_FALSE(report_fit(asked, room, kSilent).savings) << "of check and train too";
 }
 
 // A run on GPUs whose optimizer's state lies in host memory, which has three quarters of the room.

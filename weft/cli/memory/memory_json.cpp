@@ -111,11 +111,17 @@ base::Json to_json(const MemoryReport& report) {
                   {"fit", nullptr}};
   if (!forecast.is_predicted()) return json;
   json["peak_bytes"] = forecast.peak_bytes();
-  json["step_ms"] = 1e3 * forecast.step_seconds;
-  json["costs"] = report.costs;
-  json["savings"] = savings_json(report);
-  json["savings_counted"] = report.savings_counted == Counted::ByDrySteps;
-  json["without_effect"] = report.savings->without;
+  if (report.savings) {
+    json["step_ms"] = 1e3 * forecast.step_seconds;
+    json["costs"] = report.costs;
+    json["savings"] = savings_json(report);
+    json["savings_counted"] = report.savings_counted == Counted::ByDrySteps;
+    json["without_effect"] = report.savings->without;
+  } else {
+    for (const char* key : {"step_ms", "costs", "savings", "savings_counted", "without_effect"}) {
+      json[key] = nullptr;
+    }
+  }
   if (const auto& device = report.room.device) {
     json["gpu"] = {{"name", device->name},
                    {"memory_bytes", device->memory_bytes},

@@ -255,10 +255,20 @@ std::string peaks_text(const MemoryReport& report, RanksShown ranks) {
       all += rank_text(stage, forecast.stages[stage]);
     }
   }
+  if (report.is_extended && report.peaks_counted == Counted::ByThePlanner) {
+    all +=
+        "  about: from models of some of these layers, which all need the same; --all counts "
+        "them\n";
+  }
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
 std::string savings_text(const MemoryReport& report) {
+  if (report.savings_wait) {
+    return "\nsavings not taken: not counted, as each takes a dry step as long as this one; "
+           "--count "
+           "counts them\n";
+  }
   if (!report.savings) return "";
   const std::string end = report.fits() ? verdict_text(report) : fit_lines(report);
   return list_of_savings(report) + (end.empty() || end.starts_with('\n') ? "" : "\n") + end;

@@ -27,6 +27,12 @@ struct MemoryReport {
   Counted peaks_counted = Counted::ByDrySteps;
   Counted savings_counted = Counted::ByDrySteps;
 
+  // True if savings were not searched: each needs a long dry step, and no formula knows the run.
+  bool savings_wait = false;
+  // True if savings, and peaks that are not counted, come from models of some of the layers
+  // (measure::extend_layers).
+  bool is_extended = false;
+
   bool is_priced() const { return !costs.empty(); }
   bool fits() const { return measure::overrun(forecast, room).is_none(); }  // true also if unknown
 };

@@ -29,6 +29,9 @@ constexpr double kEstimateError = 0.02;
 // Layers times micro-batches of a dry step of some tenths of a second, and of one that may run for
 // every saving.
 constexpr std::int64_t kFewLayers = 96, kVeryFewLayers = 16;
+// The most of a dry step that is taken for every saving where no formula knows the run: some
+// seconds for all of them.
+constexpr std::int64_t kCountedLayers = 256;
 
 // Savings that free a significant part of the missing bytes; all if none does.
 std::vector<Saving> worth_naming(const measure::TooLarge& run, const std::vector<Saving>& helpful) {
@@ -106,6 +109,25 @@ std::optional<plan::Hardware> estimator_of(const config::Config& asked,
   return hardware_of(asked);
 }
 
+// Whether savings of the run are looked for on request alone.
+bool waits_for_request(const config::Config& asked, const measure::MemoryRoom& room) {
+  return !estimator_of(asked, room) && measure::dry_layers(asked) > kCountedLayers;
+}
+
+// Of the run with a saving, from models of some of its layers.
+MemoryForecast extended(const config::Config& asked, measure::Priced priced) {
+  return measure::extend_layers(asked, priced).value_or(MemoryForecast{});
+}
+
+// Savings of a long step on processor cores, which the planner does not know.
+void extend_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
+  report.forecast.step_seconds = extended(asked, measure::Priced::Yes).step_seconds;
+  report.costs = base::text("nominal rates, {}", nominal_costs_text(asked));
+  report.savings_counted = Counted::ByThePlanner;
+  report.savings = measure::find_savings(asked, report.forecast, tell, extended);
+  if (!report.fits()) look_for_fit(asked, report.room, tell, extended, report);
+}
+
 void estimate_savings(const config::Config& asked,
                       const plan::Hardware& hardware,
                       const measure::Tell& tell,
@@ -133,6 +155,17 @@ MemoryReport report_peaks(const config::Config& asked,
   const std::optional<plan::Hardware> hardware = estimator_of(asked, room);
   const bool is_very_quick = measure::dry_layers(asked) <= kVeryFewLayers;
   MemoryReport report{.forecast = {}, .room = room};
+  if (wish.savings != What::Everything && waits_for_request(asked, room)) {
+    tell("a dry step");
+    std::optional<MemoryForecast> longer = measure::extend_layers(asked, measure::Priced::No);
+    report.is_extended = longer.has_value();
+    report.savings_wait = !report.is_extended;
+    const bool is_counted = !longer || wish.ranks == What::Everything;
+    report.forecast =
+        is_counted ? measure::forecast_memory(asked, measure::Priced::No) : std::move(*longer);
+    if (!is_counted) report.peaks_counted = Counted::ByThePlanner;
+    return report;
+  }
   if (!hardware || wish.savings == What::Everything || is_very_quick) {
     tell("a dry step");
     report.forecast = measure::forecast_memory(asked, measure::Priced::Yes);
@@ -148,6 +181,8 @@ MemoryReport report_peaks(const config::Config& asked,
 }
 
 void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
+  if (report.savings_wait) return;
+  if (report.is_extended) return extend_savings(asked, tell, report);
   const std::optional<plan::Hardware> hardware = estimator_of(asked, report.room);
   if (hardware && report.savings_counted == Counted::ByThePlanner) {
     estimate_savings(asked, *hardware, tell, report);
@@ -165,7 +200,8 @@ MemoryReport report_fit(const config::Config& asked,
   MemoryReport report{.forecast = measure::forecast_memory(asked, measure::Priced::No),
                       .room = room};
   const bool is_over = report.fits() || measure::is_hopeless(report.forecast, room);
-  if (is_over) return report;
+  report.savings_wait = waits_for_request(asked, room);
+  if (is_over || report.savings_wait) return report;
   report = report_peaks(asked, room, {}, tell);
   add_savings(asked, tell, report);
   return report;

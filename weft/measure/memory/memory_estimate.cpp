@@ -1,10 +1,14 @@
 #include "weft/measure/memory/memory_estimate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/pipeline.h"
 #include "weft/grid/grid.h"
 #include "weft/measure/bench/narrow_formats.h"
 #include "weft/measure/runs/counted_step.h"
@@ -84,7 +88,92 @@ std::int64_t difference(std::size_t counted, std::size_t estimated) {
   return static_cast<std::int64_t>(counted) - static_cast<std::int64_t>(estimated);
 }
 
+// Layers times micro-batches of the shorter of two models that are extended.
+constexpr std::int64_t kShortLayers = 24;
+
+// Layers that repeat over all stages: nullopt where they do not.
+std::optional<std::int64_t> repeating_layers(const config::Config& config) {
+  const config::ModelConfig& model = config.model;
+  const bool are_stages_alike =
+      model.pipeline_model_parallel_layout.empty() && !model.num_layers_in_first_pipeline_stage &&
+      !model.num_layers_in_last_pipeline_stage && !model.account_for_embedding_in_pipeline_split &&
+      !model.account_for_loss_in_pipeline_split && !model.mtp_num_layers;
+  const bool is_full = model.recompute_granularity == config::RecomputeGranularity::Full;
+  const bool counts_layers =
+      model.cpu_offloading ||
+      (is_full && (model.recompute_method != config::RecomputeMethod::Uniform ||
+                   model.recompute_num_layers.value_or(1) != 1));
+  if (!are_stages_alike || counts_layers || model.moe_layer_freq.size() != 1) return std::nullopt;
+  const std::int64_t all = model.pipeline_model_parallel_size * derive::virtual_stages(model) *
+                           std::max<std::int64_t>(1, model.moe_layer_freq.front());
+  return model.num_layers % all == 0 ? std::optional(all) : std::nullopt;
+}
+
+// A number that grows by as much for each layer, of two models.
+struct Growth {
+  double layers = 0;  // those that the asked model has more than the shorter, by their difference
+
+  template <typename Number>
+  void extend(Number one, Number two, Number& to) const {
+    const double first = static_cast<double>(one), second = static_cast<double>(two);
+    const double value = std::max(0.0, first + layers * (second - first));
+    to = std::is_integral_v<Number> ? static_cast<Number>(std::llround(value))
+                                    : static_cast<Number>(value);
+  }
+  void extend(const train::BytesByTag& one,
+              const train::BytesByTag& two,
+              train::BytesByTag& to) const {
+    for (std::size_t tag = 0; tag < to.size(); ++tag) extend(one[tag], two[tag], to[tag]);
+  }
+};
+
+// `to` is the longer of both.
+void extend_stage(const Growth& growth,
+                  const train::PredictedMemory& one,
+                  train::PredictedMemory& to) {
+  growth.extend(one.peak_bytes, to.peak_bytes, to.peak_bytes);
+  growth.extend(one.peak_total_bytes, to.peak_total_bytes, to.peak_total_bytes);
+  growth.extend(one.snapshot_bytes, to.snapshot_bytes, to.snapshot_bytes);
+  growth.extend(one.at_peak.bytes, to.at_peak.bytes, to.at_peak.bytes);
+  for (train::PieceBytes& piece : to.at_peak.pieces) {
+    const auto same = std::ranges::find_if(one.at_peak.pieces, [&](const auto& other) {
+      return other.tag == piece.tag && other.piece == piece.piece;
+    });
+    const bool is_there = same != one.at_peak.pieces.end();
+    growth.extend(is_there ? same->bytes : 0, piece.bytes, piece.bytes);
+    growth.extend(is_there ? same->blocks : 0, piece.blocks, piece.blocks);
+  }
+  std::ranges::stable_sort(to.at_peak.pieces, std::ranges::greater(), &train::PieceBytes::bytes);
+  to.timeline.clear();
+}
+
 }  // namespace
+
+std::optional<MemoryForecast> extend_layers(const config::Config& asked, Priced priced) {
+  const std::optional<std::int64_t> repeating = repeating_layers(rules::judge(asked).config);
+  if (!repeating) return std::nullopt;
+  const std::int64_t layers = asked.model.num_layers;
+  const std::int64_t of_one = dry_layers(asked) / layers * *repeating;
+  const std::int64_t shorter = *repeating * std::max<std::int64_t>(2, kShortLayers / of_one);
+  if (layers <= 3 * shorter) return std::nullopt;
+  const auto count = [&](std::int64_t some) {
+    config::Config config = asked;
+    config.model.num_layers = some;
+    return forecast_memory(config, priced);
+  };
+  const MemoryForecast one = count(shorter);
+  MemoryForecast two = count(2 * shorter);
+  if (!one.is_predicted() || !two.is_predicted()) return std::nullopt;
+  const Growth growth{.layers = base::number(layers - shorter) / base::number(shorter)};
+  for (std::size_t i = 0; i < two.stages.size(); ++i) {
+    extend_stage(growth, one.stages[i], two.stages[i]);
+  }
+  for (std::size_t i = 0; i < two.snapshots.size(); ++i) {
+    growth.extend(one.snapshots[i], two.snapshots[i], two.snapshots[i]);
+  }
+  growth.extend(one.step_seconds, two.step_seconds, two.step_seconds);
+  return two;
+}
 
 MemoryForecast estimate_memory(const config::Config& asked,
                                const plan::Hardware& hardware,

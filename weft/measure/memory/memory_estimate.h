@@ -19,6 +19,11 @@ MemoryForecast estimate_closely(const config::Config& asked, const plan::Hardwar
 // estimate_closely, with a dry step for each rank that may need the most memory.
 MemoryForecast count_largest(const config::Config& asked, const plan::Hardware& hardware);
 
+// Forecast of a run of many equal layers from dry steps of two models of some of these layers:
+// bytes and seconds grow by the same amount for each layer. nullopt: layers or stages differ, or
+// the run is not much longer than those.
+std::optional<MemoryForecast> extend_layers(const config::Config& asked, Priced priced);
+
 // Estimator for variants of a forecast run. Each estimate is corrected by the error of the estimate
 // of `asked`. Variants differ only in savings; shared parts are cached.
 Forecaster estimates_beside(const config::Config& asked,
