@@ -24,6 +24,15 @@ constexpr Rule kWordsRules[] = {
          "In the harness the winner depends on the entry point: flags beat overrides in one, and "
          "overrides beat flags in the other. Here there is one order, the order typed.",
      .example = "-tp 2 model.sequence_parallel=false"},
+    {.id = "W146",
+     .kind = Kind::Warning,
+     .when = "a word sets one of two keys of which only one holds, and the recipe the other",
+     .then = "the recipe's gets its default, or false",
+     .why =
+         "Of a length in steps and one as a share, of two formats, of two ways to offload, and so "
+         "on, the word says which is meant. A file of --config-file does so too. Two that are "
+         "both typed are refused by the rule of their keys (W142 and others).",
+     .example = "tiny --lr-warmup-fraction 0.1"},
     {.id = "F1",
      .kind = Kind::Warning,
      .when = "--moe_flex_dispatcher_backend X and no experts",

@@ -12,6 +12,7 @@
 #include "weft/words/megatron/launch_effects.h"
 #include "weft/words/megatron/megatron_line.h"
 #include "weft/words/model_folder.h"
+#include "weft/words/only_one.h"
 #include "weft/words/perf_recipe.h"
 #include "weft/words/recipe.h"
 #include "weft/words/stage_layouts.h"
@@ -140,6 +141,14 @@ void apply_file(const fs::path& file,
     keys.push_back(meant_key(setting.key));
   }
   take(settle_data(keys, config), resolution, complaints);
+  const auto is_said = [&](std::string_view key) {
+    return std::ranges::find(keys, key) != keys.end();
+  };
+  for (Displaced& one : displaced(config, is_said)) {
+    const Field& field = *find_field(one.key);
+    field.set(config, written_from_text(field, one.value));
+    resolution.warnings.push_back(finding_of(std::move(one)));
+  }
   append(resolution.file_keys, std::move(keys));
 }
 
@@ -215,6 +224,7 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
   Ledger ledger(start);
   walk(read.asked, last_config(read.asked, start), ledger);
   finish_effects(read.asked, ledger);
+  displace_others(ledger);
   finish_launch(read, ledger);
   if (is_megatron_line(read)) {
     resolution.unknown_vocabulary = finish_megatron_line(read, ledger);
