@@ -1,8 +1,8 @@
-// Backward attention: the scores are computed again tile by tile from q, k and lse.
+// Backward attention: the scores are recomputed tile by tile from q, k and lse.
 //
-// One kernel sums dq over the keys of a tile of queries, another dk and dv over the queries that
-// see a tile of keys, head by head of the group: every sum has one owner and one order. Both form
-// delta = sum of do * o of a query from the same two rows, which is cheaper than to keep it.
+// One kernel sums dq over the keys of a tile of queries. Another sums dk and dv over the queries
+// that see a tile of keys, head by head of the group. So every sum has one owner and one order.
+// Both kernels form delta = sum of do * o of a query from the same two rows: storing it costs more.
 #include "weft/kernels/cuda/attention/attention_tiles.h"
 #include "weft/kernels/cuda/attention/cudnn_attention.h"
 #include "weft/kernels/cuda/device/operations.h"
@@ -19,7 +19,7 @@ struct Dgrad {
   Matrix<float> lse;
 };
 
-// What the gradient of a score takes from its query.
+// Query's part in the gradient of a score.
 template <int kRows>
 struct QueryNumbers {
   static constexpr int kElements = 2 * kRows;
@@ -45,7 +45,7 @@ constexpr int dkv_shared_bytes() {
   return shared_bytes<kPassing, kOwn, 2, kWidth, kValue>();
 }
 
-// The queries from `begin` on; a warp takes whole rows.
+// Loads the queries from `begin` on. A warp takes whole rows.
 template <typename T, int kRows>
 __device__ void load_numbers(const QueryNumbers<kRows>& numbers,
                              const HeadRows<T>& dout,
@@ -71,7 +71,7 @@ __device__ void load_numbers(const QueryNumbers<kRows>& numbers,
 struct ScoreGradient {
   float p, ds;
 };
-// score -> p = e^(score - lse), dp -> ds = scale p (dp - delta); zero where the query may not look.
+// score -> p = e^(score - lse), dp -> ds = scale p (dp - delta); zero if the mask hides the key.
 __device__ ScoreGradient
 score_gradient(float product, float dp, float lse, float delta, float scale, bool visible) {
   if (!visible) return {0, 0};
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kAttentionThreads) query_dgrad(Dgrad<T> job) {
   const AttentionSizes& sizes = job.sizes;
   const Place place = place_of_block(sizes, sizes.heads);
   const int head = place.head, group = head / sizes.heads_per_group();
-  // The longest blocks, those late in the sequence, come first.
+  // The longest blocks come first: the ones late in the sequence.
   const std::int64_t queries = (own_tiles(sizes.queries) - 1 - place.tile) * kOwn;
   const std::int64_t keys_end = sizes.seen_by(min(queries + kOwn, sizes.queries.count) - 1);
   const auto dout = head_rows(job.dout, sizes.queries, place.sequence, head, sizes.value_width);
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kAttentionThreads) query_dgrad(Dgrad<T> job) {
   load_numbers(numbers, dout, o, lse_of(job.lse, sizes.queries, place.sequence, head), queries);
   ThreadSums<kWidth> dq;
   for (std::int64_t keys = 0; keys < keys_end; keys += kPassing) {
-    __syncthreads();  // the tiles before have been read
+    __syncthreads();  // all threads have read the tiles before
     load_tile(key_tile, k, keys);
     load_tile(value_tile, v, keys);
     __syncthreads();
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kAttentionThreads) key_value_dgrad(Dgrad<T> jo
   const AttentionSizes& sizes = job.sizes;
   const Place place = place_of_block(sizes, sizes.groups);
   const int group = place.head, heads = sizes.heads_per_group();
-  // The longest blocks, those early in the sequence, come first.
+  // The longest blocks come first: the ones early in the sequence.
   const std::int64_t keys = place.tile * kOwn;
 
   load_tile(key_tile, head_rows(job.k, sizes.keys, place.sequence, group, sizes.width), keys);
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kAttentionThreads) key_value_dgrad(Dgrad<T> jo
     const float* lse = lse_of(job.lse, sizes.queries, place.sequence, head);
     for (std::int64_t queries = sizes.first_to_see(keys); queries < sizes.queries.count;
          queries += kPassing) {
-      __syncthreads();  // the tiles before have been read
+      __syncthreads();  // all threads have read the tiles before
       load_tile(query_tile, q, queries);
       load_tile(dout_tile, dout, queries);
       load_numbers(numbers, dout, o, lse, queries);

@@ -22,7 +22,7 @@ constexpr int shared_bytes() {
          int(sizeof(float));
 }
 
-// Over the threads of a line, which is half a warp; all of them get the result.
+// Reduces over the threads of a line, which is half a warp. All of them get the result.
 __device__ float line_sum(float x) {
   for (int step = kLanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(kAllLanes, x, step);
   return x;
@@ -34,14 +34,14 @@ __device__ float line_max(float x) {
   return x;
 }
 
-// The softmax of one query so far, the same in all threads of its line.
+// Running softmax of one query, the same in all threads of its line.
 struct Running {
   float shift = -std::numeric_limits<float>::infinity();
   float sum = 0;
 };
 
 // Turns the scores of one query with the keys from `keys` on into exponentials, zero from `seen`
-// on; returns the factor of what earlier tiles left.
+// on. Returns the factor for the results of earlier tiles.
 __device__ float add_scores(Running& running,
                             float (&scores)[kThreadColumns],
                             std::int64_t seen,
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
   const AttentionSizes& sizes = job.sizes;
   const Place place = place_of_block(sizes, sizes.heads);
   const int head = place.head, group = head / sizes.heads_per_group();
-  // The longest blocks, those late in the sequence, come first.
+  // The longest blocks come first: the ones late in the sequence.
   const std::int64_t queries = (own_tiles(sizes.queries) - 1 - place.tile) * kOwn;
   const std::int64_t keys_end = sizes.seen_by(min(queries + kOwn, sizes.queries.count) - 1);
   const auto k = head_rows(job.k, sizes.keys, place.sequence, group, sizes.width);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kAttentionThreads) forward(Forward<T> job) {
   ThreadSums<kValue> sums;
   Running running[kThreadRows];
   for (std::int64_t keys = 0; keys < keys_end; keys += kPassing) {
-    __syncthreads();  // the tiles before have been read
+    __syncthreads();  // all threads have read the tiles before
     load_tile(key_tile, k, keys);
     load_tile(value_tile, v, keys);
     __syncthreads();

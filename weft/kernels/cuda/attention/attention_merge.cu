@@ -1,5 +1,5 @@
-// What attention over parts of the keys needs besides: outputs of parts are merged by their lse,
-// gradients of parts are summed.
+// Attention over parts of the keys: merges outputs of parts by their lse, and sums gradients of
+// parts.
 #include "weft/kernels/cuda/device/byte_rows.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/warps.h"
@@ -9,7 +9,7 @@ namespace weft::kernels::cuda {
 namespace attention_merge_kernels {
 namespace {
 
-// The row of a matrix that is number i of those named.
+// Row of the matrix at place i among `rows`.
 __device__ std::int64_t named_row(const SequenceRows& rows, std::int64_t i) {
   return i / rows.count * rows.each + rows.begin + i % rows.count;
 }
@@ -17,14 +17,14 @@ __device__ std::int64_t named_row(const SequenceRows& rows, std::int64_t i) {
 template <typename T>
 struct Merge {
   SequenceRows rows;
-  std::int64_t count;  // of rows in all
+  std::int64_t count;  // all rows
   int heads, width;
   Matrix<float> sum, lse;
   Matrix<T> part;
   Matrix<float> part_lse;
 };
 
-// A warp has one query of one head, so that nobody reads an lse that another has written.
+// A warp has one query of one head: it reads no lse that another warp has written.
 template <typename T>
 __global__ void merge(Merge<T> job) {
   for (std::int64_t i = first_warp(); i < job.count * job.heads; i += warp_step()) {

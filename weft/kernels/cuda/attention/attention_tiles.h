@@ -1,11 +1,11 @@
-// What the kernels of attention share: tiles of rows of one head in shared memory, as fp32, and
-// products of such tiles.
+// Tiles of the attention kernels: rows of one head in shared memory, as fp32, and products of such
+// tiles.
 //
-// A block of threads keeps one tile of kOwn rows (queries, or keys in the gradient of keys and
-// values) and lets tiles of kPassing rows pass by. Its threads are 16 lines of 16 lanes: of a
-// product, the thread in line y and lane x has the rows y, y + 16, ... of the block's own tile, so
-// that a row belongs to one half of a warp. Tiles are as wide as the kernel was made for and zero
-// past the head's width and past the sequence's end, so that products need no bounds.
+// A block keeps one tile of kOwn rows: queries, or keys in the gradient of keys and values. Tiles
+// of kPassing rows pass by. Its threads are 16 lines of 16 lanes. Of a product, the thread in line
+// y and lane x has rows y, y + 16, ... of the block's own tile, so that a row belongs to half a
+// warp. Tiles are as wide as the kernel's template says. They are zero past the head's width and
+// past the sequence's end, so that products need no bounds.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ inline constexpr int kOwn = 64;
 inline constexpr int kPassing = 32;
 inline constexpr int kThreadRows = kOwn / kLanes;
 inline constexpr int kThreadColumns = kPassing / kLanes;
-inline constexpr int kQuad = 4;                   // floats that are read at once
-inline constexpr int kQuadLine = kLanes * kQuad;  // columns that a line of threads reads at once
-inline constexpr int kPadding = kQuad;            // of a row: the next starts in other banks
-inline constexpr std::int64_t kWidestHead = 256;  // what shared memory holds
+inline constexpr int kQuad = 4;                   // floats per read
+inline constexpr int kQuadLine = kLanes * kQuad;  // columns per read of a line of threads
+inline constexpr int kPadding = kQuad;  // of a row, so that the next one starts in other banks
+inline constexpr std::int64_t kWidestHead = 256;  // limited by shared memory
 
 struct AttentionSizes {
   std::int64_t batch;
   SequenceRows queries, keys;
   AttentionMask mask;
   int heads, groups;
-  int width, value_width;  // of a query or key head, of a value head
+  int width, value_width;  // of a query or key head; of a value head
   float scale;
 
   __host__ __device__ int heads_per_group() const { return heads / groups; }
-  // How many keys a query sees, those of the front; of a query past the last one, all.
+  // Number of keys that a query sees, from the front. A query past the last one sees all.
   __device__ std::int64_t seen_by(std::int64_t query) const {
     const std::int64_t causal = query + 1 + keys.count - queries.count;
     return mask == AttentionMask::None ? keys.count : min(keys.count, causal);
   }
-  // The first query that sees a key.
+  // First query that sees a key.
   __device__ std::int64_t first_to_see(std::int64_t key) const {
     const std::int64_t causal = key - (keys.count - queries.count);
     return mask == AttentionMask::None || causal < 0 ? 0 : causal;
@@ -54,7 +54,7 @@ __host__ __device__ inline std::int64_t own_tiles(const SequenceRows& rows) {
   return (rows.count + kOwn - 1) / kOwn;
 }
 
-// Of a call with `tokens` rows.
+// Sizes of a call with `tokens` rows.
 inline AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape& shape) {
   const std::int64_t value_width = shape.value_width.value_or(shape.head_width);
   CHECK(shape.head_width <= kWidestHead && value_width <= kWidestHead,
@@ -73,13 +73,13 @@ inline AttentionSizes attention_sizes(std::int64_t tokens, const AttentionShape&
           .scale = shape.scale};
 }
 
-// The widths a kernel is made for, multiples of kQuadLine.
+// Widths of a kernel, multiples of kQuadLine.
 template <int kQueryWidth, int kValueWidth>
 struct HeadWidths {
   static_assert(kQueryWidth % kQuadLine == 0 && kValueWidth % kQuadLine == 0);
 };
 
-// Calls body(HeadWidths<...>) with the narrowest that holds both widths.
+// Calls body(HeadWidths<...>) with the narrowest widths that hold both.
 template <typename Body>
 void with_widths(const AttentionSizes& sizes, Body&& body) {
   if (sizes.width <= 64 && sizes.value_width <= 64) {
@@ -105,10 +105,10 @@ struct Tile {
     return *reinterpret_cast<const float4*>(row(i) + column);
   }
 };
-// What is multiplied with the passing tile, and how it lies in shared memory: (own, passing).
+// Factors of the passing tile, as shared memory holds them: (own, passing).
 using Weights = Tile<kOwn, kPassing>;
 
-// The shared memory of a block, handed out in pieces.
+// Shared memory of a block, handed out in pieces.
 class SharedMemory {
  public:
   __device__ explicit SharedMemory(float4* at) : at_(reinterpret_cast<float*>(at)) {}
@@ -149,7 +149,7 @@ __device__ HeadRows<T> head_rows(const Matrix<T>& x,
           rows.count,
           width};
 }
-// The numbers of the same queries.
+// lse of the same queries.
 __device__ inline float* lse_of(const Matrix<float>& lse,
                                 const SequenceRows& queries,
                                 std::int64_t sequence,
@@ -160,7 +160,7 @@ __device__ inline float* lse_of(const Matrix<float>& lse,
 __device__ inline int line_of_thread() { return int(threadIdx.x) / kLanes; }
 __device__ inline int lane_of_thread() { return int(threadIdx.x) % kLanes; }
 
-// The rows of x from `begin` on.
+// Loads the rows of x from `begin` on.
 template <typename T, int kRows, int kWidth>
 __device__ void load_tile(const Tile<kRows, kWidth>& tile,
                           const HeadRows<T>& x,
@@ -203,7 +203,7 @@ __device__ void dot_rows(float (&products)[kThreadRows][kThreadColumns],
   }
 }
 
-// A thread's part of a (kOwn, kWidth) result: its rows, and kQuad columns of each kQuadLine.
+// Part of a thread in a (kOwn, kWidth) result: its rows, and kQuad columns of each kQuadLine.
 template <int kWidth>
 struct ThreadSums {
   float values[kThreadRows][kWidth / kQuadLine][kQuad] = {};
@@ -217,7 +217,7 @@ struct ThreadSums {
   }
 };
 
-// sums += weights passing. Reads only weights that the threads of the same line wrote.
+// sums += weights passing. Reads only weights that threads of the same line wrote.
 template <int kWidth>
 __device__ void add_product(ThreadSums<kWidth>& sums,
                             const Weights& weights,
@@ -270,14 +270,14 @@ __device__ void store_rows(const HeadRows<T>& to,
   }
 }
 
-// A block for each own tile of each head, those with the same tile side by side.
+// Grid of one block per own tile and head. Blocks with the same tile are neighbours.
 inline unsigned attention_blocks(const AttentionSizes& sizes, int heads, const SequenceRows& own) {
   const std::int64_t blocks = sizes.batch * heads * own_tiles(own);
   CHECK(blocks <= std::numeric_limits<int>::max(), "{} tiles of attention", blocks);
   return static_cast<unsigned>(blocks);
 }
 
-// What a block of such a grid works on.
+// Tile and head of a block in such a grid.
 struct Place {
   std::int64_t sequence;
   int head;

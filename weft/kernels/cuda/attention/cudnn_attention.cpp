@@ -1,5 +1,5 @@
-// Which attention is cuDNN's, and how it is called; in which parts, and with which memory, is said
-// in kernels/cudnn_shapes.h.
+// Attention by cuDNN: which calls it takes, and how it is called. kernels/cudnn_shapes.h has the
+// parts and the memory of a call.
 #include "weft/kernels/cuda/attention/cudnn_attention.h"
 
 #include <array>
@@ -20,11 +20,12 @@ using tensor::DType;
 using tensor::WorkClass;
 using tensor::cuda::cuda_stream;
 
-// 9.10.0 and 9.10.1 have wrong attention, 9.11 and 9.12 take few widths of latent attention.
+// Versions 9.10.0 and 9.10.1 have wrong attention; 9.11 and 9.12 take few widths of latent
+// attention.
 constexpr std::size_t kOldest = 91300;
-constexpr std::int64_t kBytesAtOnce = 16;  // addresses and strides are multiples of it
+constexpr std::int64_t kBytesAtOnce = 16;  // addresses and strides are its multiples
 
-// fp32 or bf16, (batch * sequence, heads * width).
+// Matrix, fp32 or bf16, (batch * sequence, heads * width).
 struct Rows {
   std::byte* data = nullptr;
   std::int64_t stride = 0;  // elements from one row to the next
@@ -33,7 +34,7 @@ struct Rows {
 struct Call : CudnnShape {
   float scale = 1;
   Rows q, k, v, o;
-  Rows dq, dk, dv, d_o;  // of the backward alone
+  Rows dq, dk, dv, d_o;  // backward only
   float* lse = nullptr;  // (heads, batch * sequence)
   std::int64_t lse_stride = 0;
 };
@@ -69,8 +70,8 @@ bool is_aligned(const void* data, std::int64_t stride_bytes) {
 
 bool has_cudnn() { return find_cudnn() != nullptr && find_cudnn()->version >= kOldest; }
 
-// The rule. What it takes is cuDNN's if the library has an engine for it, which it says when the
-// plan is made: a matter of shapes, versions and the card, never of timing.
+// The rule: shapes, versions and the card decide, never timing. cuDNN takes such a call if the
+// library has an engine for it; the library tells when the plan is made.
 bool uses_cudnn(const Call& call) {
   if (!suits_cudnn(call)) return false;
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(tensor::BFloat16));
@@ -103,7 +104,7 @@ AttentionGraphShape graph_shape(const Call& call,
                    .d_o = call.d_o.stride}};
 }
 
-// The scalars of a graph, on the host.
+// Scalars of a graph, on the host.
 struct Scalars {
   float scale = 1, one = 1;
   float hidden = -std::numeric_limits<float>::infinity();
@@ -133,18 +134,18 @@ struct Backward {
   CudnnPart part;
   Deterministic deterministic = Deterministic::Yes;
   const Plan* plan = nullptr;
-  // Memory of the operation's own.
+  // Memory of the operation itself.
   std::byte* workspace = nullptr;
   float* delta = nullptr;
   float* dq_sums = nullptr;
-  float* lse = nullptr;  // (batch, heads, sequence), where that is not how the caller's lies
+  float* lse = nullptr;  // (batch, heads, sequence); nullptr: the caller's lse has that order
 };
 
 bool is_lse_in_order(const Call& call) {
   return call.batch == 1 && call.lse_stride == call.sequence;
 }
 
-// The memory of a backward: the caller keeps it until the work is enqueued.
+// Memory of a backward. The caller keeps it until the work is enqueued.
 Tensor place(Stream& stream, Pool& pool, Backward& job) {
   const Call& call = job.call;
   const bool in_order = is_lse_in_order(call);

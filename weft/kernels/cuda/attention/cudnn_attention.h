@@ -1,5 +1,5 @@
-// Attention by cuDNN, for the shapes that it takes. Where the build or the machine has no cuDNN
-// (no_cudnn.cpp), and for all other shapes, our own kernels compute it.
+// Attention by cuDNN, for the shapes that it takes. Our own kernels compute all other shapes, and
+// all of them if the build or the machine has no cuDNN (no_cudnn.cpp).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace weft::kernels::cuda {
 
 // attention_forward and attention_dgrad of kernels.h. False: nothing was enqueued, and our own
-// kernels are to do it; which it is follows from the arguments, the library and the card alone.
+// kernels must do it. The arguments, the library and the card alone decide.
 bool cudnn_attention_forward(Stream& stream,
                              Pool& workspace,
                              const Tensor& o,
@@ -31,7 +31,7 @@ bool cudnn_attention_dgrad(Stream& stream,
                            const Tensor& v,
                            const AttentionShape& shape);
 
-// "The reason; the way out"; empty where cuDNN is used.
+// "The reason; the way out"; empty: cuDNN is used.
 std::string why_no_cudnn();
 
 }  // namespace weft::kernels::cuda

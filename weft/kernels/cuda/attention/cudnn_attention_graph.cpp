@@ -19,7 +19,7 @@ class AttentionGraph {
   Graph backward() &&;
 
  private:
-  // (batch, heads, sequence, width) in rows of tokens, a head behind the other.
+  // Dimensions (batch, heads, sequence, width), in rows of tokens with one head behind another.
   struct Heads {
     Dims dims, strides;
   };
@@ -49,9 +49,10 @@ class AttentionGraph {
   Heads output_heads() const { return heads(shape_.heads, shape_.value_width, shape_.rows.o); }
 
   Dims score_dims() const { return {shape_.batch, shape_.heads, shape_.sequence, shape_.sequence}; }
-  Dims line_dims() const { return {shape_.batch, shape_.heads, shape_.sequence, 1}; }  // a query
+  // One number per query.
+  Dims line_dims() const { return {shape_.batch, shape_.heads, shape_.sequence, 1}; }
 
-  // Scores, or gradients of them, turned round for a product that sums over the queries.
+  // Scores, or gradients of them, transposed for a product that sums over the queries.
   GraphTensor over_queries(const GraphTensor& scores) {
     const GraphTensor turned_round =
         graph_.inner(score_dims(), transposed(packed(score_dims())), kRows);

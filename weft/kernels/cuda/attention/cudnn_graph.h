@@ -1,7 +1,7 @@
 // Describes a computation to cuDNN as a graph of operations on tensors of four dimensions.
 //
-// Tensors that are real have memory when the graph runs, found by their number; scalars are read
-// from the host then; all others are the library's own business (virtual).
+// Real tensors have memory when the graph runs, found by their number. Scalars are read from the
+// host then. All other tensors are virtual: the library's own business.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ namespace weft::kernels::cuda {
 
 using Dims = std::array<std::int64_t, 4>;
 
-// The strides of a tensor without gaps.
+// Strides of a tensor without gaps.
 inline Dims packed(const Dims& dims) {
   return {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
 }
-// The last two dimensions, or their strides, the other way round.
+// Swaps the last two dimensions, or their strides.
 inline Dims transposed(const Dims& x) { return {x[0], x[1], x[3], x[2]}; }
 
-// A graph owns what it names; this is a view.
+// View of a tensor; the graph owns it.
 struct GraphTensor {
   cudnnBackendDescriptor_t descriptor = nullptr;
   Dims dims{}, strides{};
@@ -44,7 +44,7 @@ class Graph {
   GraphTensor scalar(std::int64_t number);  // fp32
   GraphTensor inner(const Dims& dims, const Dims& strides, cudnnDataType_t type = CUDNN_DATA_FLOAT);
 
-  // A new fp32 tensor like x, or y.
+  // Makes an fp32 tensor of the shape of x, or of y.
   GraphTensor unary(cudnnPointwiseMode_t mode, const GraphTensor& x);
   GraphTensor binary(cudnnPointwiseMode_t mode, const GraphTensor& x, const GraphTensor& b);
   void unary_into(const GraphTensor& y, cudnnPointwiseMode_t mode, const GraphTensor& x);
@@ -52,10 +52,10 @@ class Graph {
                    cudnnPointwiseMode_t mode,
                    const GraphTensor& x,
                    const GraphTensor& b);
-  // x where the row's index (dimension 2) is at least the column's (dimension 3), else `hidden`.
+  // x if the row's index (dimension 2) is at least the column's (dimension 3), else `hidden`.
   GraphTensor lower_triangle(const GraphTensor& x, const GraphTensor& hidden);
   void matmul(const GraphTensor& c, const GraphTensor& a, const GraphTensor& b);
-  // Over the dimensions that are smaller in y.
+  // Reduces over the dimensions that are smaller in y.
   void reduce(const GraphTensor& y, cudnnReduceTensorOp_t operation, const GraphTensor& x);
   void reshape(const GraphTensor& y, const GraphTensor& x);
 
@@ -67,7 +67,7 @@ class Graph {
     cudnnPointwiseMode_t mode = CUDNN_POINTWISE_IDENTITY;
     cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     const GraphTensor* x = nullptr;
-    const GraphTensor* b = nullptr;  // null: no such input
+    const GraphTensor* b = nullptr;  // nullptr: no such input
     const GraphTensor* t = nullptr;
     std::int64_t axis = -1;  // -1: none
   };
@@ -83,7 +83,7 @@ class Graph {
   void add(cudnnBackendDescriptor_t operation, std::string_view object);
 
   std::int64_t next_virtual_ = kFirstVirtual;
-  std::vector<Descriptor> descriptors_;  // each after those that it names
+  std::vector<Descriptor> descriptors_;  // each after the ones that it names
   std::vector<cudnnBackendDescriptor_t> operations_;
 };
 

@@ -11,7 +11,7 @@
 namespace weft::kernels::cuda {
 namespace {
 
-// False where the library has no such symbol.
+// False: the library has no such symbol.
 template <typename Function>
 bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(base::find_symbol(library, name));

@@ -1,5 +1,5 @@
-// cuDNN's functions, found at run time: libweft_cuda.so loads where cuDNN is not installed. Its
-// headers serve the types.
+// Functions of cuDNN, found at run time: libweft_cuda.so loads without cuDNN too. Its headers serve
+// the types.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -25,13 +25,13 @@ struct Cudnn {
   decltype(&cudnnBackendExecute) execute = nullptr;
 };
 
-// Loaded once; null where it is missing, or older than all that has these functions.
+// Loaded once. nullptr: the library is missing, or too old for these functions.
 const Cudnn* find_cudnn();
-// Where it is known to be there.
+// Requires that the library is there.
 const Cudnn& cudnn();
 
-// SystemError: "cudnnBackendFinalize of the plan: CUDNN_STATUS_INTERNAL_ERROR (reason); way out".
-// `object` may be empty.
+// Throws SystemError: "cudnnBackendFinalize of the plan: CUDNN_STATUS_INTERNAL_ERROR (reason); way
+// out". `object` may be empty.
 void check(std::string_view call, std::string_view object, cudnnStatus_t status);
 
 struct DestroyDescriptor {
@@ -48,7 +48,7 @@ void set_attribute(cudnnBackendDescriptor_t descriptor,
                    std::int64_t count,
                    const void* values,
                    std::string_view object);
-// How many values there were.
+// Number of values.
 std::int64_t get_attribute(cudnnBackendDescriptor_t descriptor,
                            cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t type,
@@ -57,8 +57,7 @@ std::int64_t get_attribute(cudnnBackendDescriptor_t descriptor,
                            std::string_view object);
 void finalize(cudnnBackendDescriptor_t descriptor, std::string_view object);
 enum class Support { No, Yes };
-// No where the library says that it does not support what the descriptor asks for; any other error
-// is thrown.
+// No: the library does not support what the descriptor asks for. Any other error is thrown.
 Support try_finalize(cudnnBackendDescriptor_t descriptor, std::string_view object);
 
 }  // namespace weft::kernels::cuda

@@ -28,7 +28,7 @@ Descriptor make_operation_graph(cudnnHandle_t handle, const Graph& graph) {
   return operations;
 }
 
-// Engines with their settings, the best first as the library sees it.
+// Engines with their settings, in the library's order: the best first.
 std::vector<Descriptor> proposals(cudnnBackendDescriptor_t operations,
                                   cudnnBackendHeurMode_t mode) {
   constexpr std::string_view kObject = "the engines for attention";
@@ -66,7 +66,7 @@ std::vector<Descriptor> proposals(cudnnBackendDescriptor_t operations,
   return configs;
 }
 
-// Whether the engine says of itself that its results vary from run to run.
+// True if the engine says of itself that its results vary from run to run.
 bool says_it_varies(cudnnBackendDescriptor_t config) {
   constexpr std::string_view kObject = "an engine for attention";
   const Descriptor engine = make_descriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, kObject);

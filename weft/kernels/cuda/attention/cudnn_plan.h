@@ -1,8 +1,8 @@
-// A graph with the engine that runs it.
+// Graph with the engine that runs it.
 //
-// The engine is chosen by a rule and never by timing: the first that the library's heuristics
-// propose and that it can build. So the same shapes give the same bits, as long as the library and
-// the card are the same.
+// A rule chooses the engine, never timing: the first that the library's heuristics propose and that
+// it can build. So the same shapes give the same bits, as long as the library and the card are the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace weft::kernels::cuda {
 
-// Memory of a real tensor, or the host's of a scalar.
+// Memory of a real tensor, or of a scalar on the host.
 struct Bound {
   std::int64_t number = 0;
   void* memory = nullptr;
@@ -22,8 +22,8 @@ struct Bound {
 
 class Plan {
  public:
-  // None where the library supports no engine for it, or none that we take: where the same bits are
-  // asked for, engines that say of themselves that they vary are passed over.
+  // nullopt: the library supports no engine for it, or none that we take. If equal bits are asked
+  // for, engines that vary by their own word are passed over.
   static std::optional<Plan> make(cudnnHandle_t handle,
                                   Graph graph,
                                   tensor::Deterministic deterministic);
@@ -40,7 +40,7 @@ class Plan {
               tensor::Deterministic deterministic);
   bool take(cudnnHandle_t handle, Descriptor config, tensor::Deterministic deterministic);
 
-  // In the order in which each names those before it; they end from the last on.
+  // Each descriptor follows the ones that it names; they are destroyed from the last on.
   Graph graph_;
   Descriptor operations_, config_, plan_;
   std::int64_t workspace_bytes_ = 0;

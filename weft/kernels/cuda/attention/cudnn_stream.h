@@ -1,4 +1,4 @@
-// What cuDNN keeps for a stream: a handle, and the plans that were made with it.
+// State of cuDNN for a stream: a handle, and the plans that were made with it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,8 +17,8 @@ class CudnnStream {
  public:
   explicit CudnnStream(cudaStream_t stream);
 
-  // Null where there is no engine for it. A plan is made once, which takes a while, and stays where
-  // it is.
+  // nullptr: there is no engine for it. A plan is made once, which takes a while, and keeps its
+  // address.
   const Plan* plan_for(const AttentionGraphShape& shape);
   void run(const Plan& plan, std::span<const Bound> bound, std::byte* workspace);
 
@@ -27,7 +27,8 @@ class CudnnStream {
     void operator()(cudnnHandle_t handle) const { cudnn().destroy(handle); }
   };
 
-  std::mutex mutex_;  // of the handle: one thread makes plans while the stream's own may run some
+  std::mutex
+      mutex_;  // guards the handle: one thread makes plans while the stream's own may run some
   std::unique_ptr<cudnnContext, DestroyHandle> handle_;
   std::map<AttentionGraphShape, std::optional<Plan>> plans_;
 };

@@ -1,5 +1,5 @@
-// Keys and values of latent attention, taken apart from what the expansion made and put together
-// with the one position part that all heads share.
+// Keys and values of latent attention: split from the result of the expansion, and joined with the
+// one position part that all heads share.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 
@@ -31,7 +31,7 @@ __global__ void split_rows(Matrix<T> k,
   }
 }
 
-// Every head has read the position part: its gradient is their sum, heads ascending.
+// Gradient of the position part: every head read it, so that it is their sum, heads ascending.
 template <typename T>
 __global__ void join_rows(Matrix<T> dkv,
                           Matrix<T> dposition,

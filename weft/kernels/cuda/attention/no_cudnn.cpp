@@ -1,4 +1,4 @@
-// What stands in for cudnn_attention.cpp where the build found no headers of cuDNN.
+// Stands in for cudnn_attention.cpp if the build found no headers of cuDNN.
 #include "weft/kernels/cuda/attention/cudnn_attention.h"
 
 namespace weft::kernels::cuda {

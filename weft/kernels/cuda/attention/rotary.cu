@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// What the threads of a head take, one after another: units that turn, then packs of channels
-// before them that do not (none where they are in place already).
+// Items of a head's threads, one after another: units that turn, then packs of channels before them
+// that do not (none if they are in place already).
 struct HeadItems {
   std::int64_t heads, units, copies;
 

@@ -1,5 +1,5 @@
-// Cosines and sines of every position's angles. How far a pair turns from one position to the next
-// comes from the host; the kernel takes a block of pairs of them as an argument.
+// Cosines and sines of every position's angles. The host gives the angle from one position to the
+// next, per pair. The kernel takes a block of pairs of them as an argument.
 #include <algorithm>
 
 #include "weft/kernels/cuda/device/arguments.h"
@@ -11,7 +11,7 @@ namespace rotary_table_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPairsPerLaunch = 256;  // 2 KiB of the 4 KiB that a kernel's arguments may have
+constexpr int kPairsPerLaunch = 256;  // 2 KiB of the 4 KiB for a kernel's arguments
 
 struct Steps {
   std::int64_t first = 0, count = 0;  // pairs

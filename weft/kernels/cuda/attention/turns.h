@@ -1,5 +1,5 @@
-// The pairs of a head that turn by the angles of their row's position, in units of as many pairs
-// as a pack has elements: two packs of the head, and one run of angles.
+// Pairs of a head that turn by the angles of their row's position, in units. A unit has one pair
+// per element of a pack: two packs of the head, and one run of angles.
 #pragma once
 
 #include "weft/kernels/cuda/device/packs.h"
@@ -11,14 +11,14 @@ using Pairs = Rotary::Pairs;
 
 inline constexpr float kForth = 1, kBack = -1;
 
-// The values of a unit as a head has them: one of its first half and one of its second, or two
+// Values of a unit as a head stores them: one of its first half and one of its second, or two
 // neighbours.
 template <typename T>
 struct Unit {
   float first[kPack<T>], second[kPack<T>];
 };
 
-// Which packs of a head are those of unit u. Halves: they are counted in each half.
+// Packs of unit u in a head. Halves: they are counted in each half.
 template <Access kAccess, typename T>
 struct TurnedHead {
   T* data;
@@ -39,7 +39,7 @@ struct TurnedHead {
     first().store(first_pack(u), unit.first);
     second().store(second_pack(u), unit.second);
   }
-  // Which column of the head value c of unit u is, the second values behind the first; -1: none.
+  // Column of the head of value c of unit u, the second values behind the first; -1: none.
   __device__ std::int64_t column(std::int64_t u, int c) const {
     const bool is_first = c < kPack<T>;
     const std::int64_t pack = is_first ? first_pack(u) : second_pack(u);
@@ -63,7 +63,7 @@ struct UnitAngles {
   float cosines[kPack<T>], sines[kPack<T>];
 };
 
-// Of unit u, from a row of the table: half cosines, then half sines.
+// Angles of unit u, from a row of the table: half cosines, then half sines.
 template <Access kAccess, typename T>
 __device__ UnitAngles<T> load_angles(const float* row, std::int64_t half, std::int64_t u) {
   UnitAngles<T> angles;
@@ -123,7 +123,7 @@ __device__ void turn_unit(Unit<T>& unit,
   }
 }
 
-// Whether heads of `half` pairs behind `unturned` channels lie in whole units.
+// True if heads of `half` pairs behind `unturned` channels are in whole units.
 template <typename T>
 bool in_units(const Matrix<T>& x, std::int64_t half, std::int64_t unturned) {
   return in_packs(x, half) && unturned % kPack<T> == 0;

@@ -1,6 +1,6 @@
-// How the GPU's operations take their arguments: plain views of device memory, passed to kernels by
-// value. What holds for arguments on every device was checked before (kernels/checks.h); what only
-// a kernel sees it says as a fault.
+// Arguments of the GPU operations: plain views of device memory, passed to kernels by value.
+// kernels/checks.h has checked what holds on every device. A kernel raises a fault for what only it
+// can see.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -28,7 +28,7 @@ using tensor::WorkClass;
 
 using BFloat16 = __nv_bfloat16;  // the same bits as tensor::BFloat16
 
-// The dtype of a tensor by the type that kernels have for its elements.
+// Dtype of a tensor for a kernel's element type.
 template <typename T>
 struct HostType {
   using type = T;
@@ -42,12 +42,12 @@ template <typename T>
 T* data(Stream& stream, const Tensor& x) {
   return reinterpret_cast<T*>(x.data<typename HostType<T>::type>(stream));
 }
-// Null where the tensor is undefined: an argument that may be left out.
+// Data of a tensor; nullptr: it is undefined, an argument that may be left out.
 template <typename T>
 T* data_or_null(Stream& stream, const Tensor& x) {
   return x.defined() ? data<T>(stream, x) : nullptr;
 }
-// The memory whatever the dtype, strided or not.
+// Memory of a tensor of any dtype, strided or not.
 std::byte* bytes_of(Stream& stream, const Tensor& x);
 
 template <typename T>
@@ -64,7 +64,7 @@ Matrix<T> matrix(Stream& stream, const Tensor& x) {
   return {data<T>(stream, x), x.dim(0), x.dim(1), x.row_stride()};
 }
 
-// A type as a value.
+// Type as a value.
 template <typename T>
 struct As {
   using type = T;
@@ -86,8 +86,8 @@ __device__ inline float load(BFloat16 x) { return __bfloat162float(x); }
 __device__ inline void store(float& to, float x) { to = x; }
 __device__ inline void store(BFloat16& to, float x) { to = __float2bfloat16_rn(x); }
 
-// Where a kernel says what is wrong with its data; it then goes on without touching memory that is
-// not its own. Of the work that is enqueued next.
+// Error word for a kernel that finds wrong data. The kernel then goes on without touching memory
+// that is not its own. Belongs to the work that is enqueued next.
 class Faults {
  public:
   explicit Faults(Stream& stream) : place_(tensor::cuda::fault_place(stream)) {}
@@ -98,8 +98,8 @@ class Faults {
     auto* state = reinterpret_cast<unsigned long long*>(&place_.word->state);
     constexpr auto kFree = static_cast<unsigned long long>(tensor::FaultWord::Free);
     constexpr auto kTaken = static_cast<unsigned long long>(tensor::FaultWord::Taken);
-    // The first one counts. Only work of this card writes there, and the host's memory need not
-    // take part in atomic steps of a card.
+    // The first fault counts. Only work of this card writes there: the host's memory need not take
+    // part in atomic operations of a card.
     if (atomicCAS(state, kFree, kTaken) != kFree) return;
     place_.word->fault.code = code;
     place_.word->fault.ticket = place_.ticket;
@@ -115,14 +115,15 @@ class Faults {
 
 constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Blocks of `threads` for `elements`; never so many that a kernel with a stride loop gains nothing.
+// Number of blocks of `threads` for `elements`, bounded: beyond it a kernel with a stride loop
+// gains nothing.
 inline unsigned blocks_for(std::int64_t elements, int threads) {
   constexpr std::int64_t kMost = 132 * 16;
   const std::int64_t wanted = divided_up(elements, threads);
   return static_cast<unsigned>(wanted < kMost ? wanted : kMost);
 }
 
-// The elements of a thread in such a grid: for (i = first_index(); i < n; i += index_step()).
+// Elements of a thread in such a grid: for (i = first_index(); i < n; i += index_step()).
 __device__ inline std::int64_t first_index() {
   return std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -131,11 +132,11 @@ __device__ inline std::int64_t index_step() { return std::int64_t(gridDim.x) * b
 struct Grid {
   dim3 blocks;
   dim3 threads;
-  std::size_t shared = 0;  // bytes of dynamic shared memory; more than 48 KiB must be asked for
+  std::size_t shared = 0;  // bytes of dynamic shared memory; above 48 KiB see shared_memory.h
 };
 
-// Several kernels as one piece of work: launch(handle) hands them to the CUDA stream, now or later;
-// it keeps by value what it needs.
+// Several kernels as one piece of work. launch(handle) hands them to the CUDA stream, now or later,
+// and keeps by value what it needs.
 template <typename Launch>
 void enqueue_all(Stream& stream,
                  std::string_view name,
@@ -145,7 +146,7 @@ void enqueue_all(Stream& stream,
   tensor::cuda::enqueue(stream, name, kind, tensor::cuda::LaunchOf<Launch>(launch), size);
 }
 
-// A kernel with its arguments; nothing is launched where there are no blocks.
+// Kernel with its arguments. No blocks: nothing is launched.
 template <typename... Parameters>
 class KernelLaunch final : public tensor::cuda::Launch {
  public:
@@ -184,8 +185,8 @@ void enqueue(Stream& stream,
                         KernelLaunch<Parameters...>(grid, kernel, arguments...));
 }
 
-// Memory for what one piece of work keeps between its kernels: the stream's own, at most
-// tensor::cuda::kWorkspaceBytes. What the next work of the stream writes there overwrites it.
+// Scratch memory of one piece of work between its kernels. It is the stream's own, at most
+// tensor::cuda::kWorkspaceBytes. The next work of the stream overwrites it.
 template <typename T>
 T* scratch(Stream& stream, std::int64_t elements) {
   return reinterpret_cast<T*>(tensor::cuda::workspace(stream, elements * std::int64_t(sizeof(T))));

@@ -1,4 +1,4 @@
-// The sum of what the threads before this one have. Every thread of the block must take part.
+// Exclusive scan over the threads of a block. Every thread of the block must take part.
 #pragma once
 
 #include "weft/kernels/cuda/device/block_sums.h"
@@ -7,11 +7,11 @@ namespace weft::kernels::cuda {
 
 template <typename T>
 struct Scanned {
-  T before;  // of the threads before this one
-  T total;   // of all
+  T before;  // sum of the threads before this one
+  T total;   // sum of all threads
 };
 
-// blockDim.x is a multiple of 32 and the only dimension. May be called again at once.
+// Requires blockDim.x to be a multiple of 32 and the only dimension. May be called again at once.
 template <typename T>
 __device__ Scanned<T> block_scan(T x) {
   __shared__ T parts[kWarp];

@@ -1,5 +1,5 @@
-// Sums and maxima over the threads of a warp and of a block, in an order that depends on the number
-// of threads alone. Every thread of the warp or block must take part, and all get the result.
+// Sums and maxima over the threads of a warp and of a block. Their order depends on the number of
+// threads alone. Every thread of the warp or block must take part, and all get the result.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ __device__ T warp_max(T x) {
   return x;
 }
 
-// blockDim.x is a multiple of 32 and the only dimension. May be called again at once.
+// Requires blockDim.x to be a multiple of 32 and the only dimension. May be called again at once.
 template <typename T>
 __device__ T block_sum(T x) {
   __shared__ T parts[kWarp];

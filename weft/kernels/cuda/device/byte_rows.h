@@ -1,4 +1,4 @@
-// Rows as bytes, whatever their dtype, moved in the widest words that fit them.
+// Rows as bytes of any dtype, moved in the widest words that fit them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace weft::kernels::cuda {
 
-// A matrix, or a vector as a matrix of one column.
+// Matrix, or a vector as a matrix of one column.
 struct ByteRows {
   std::byte* data = nullptr;
   std::int64_t rows = 0, bytes = 0, stride = 0;
@@ -35,7 +35,7 @@ inline ByteRows byte_rows(Stream& stream, const Tensor& x) {
   return {bytes_of(stream, x), x.dim(0), columns * size, x.row_stride() * size};
 }
 
-// Calls body(As<Word>) for the widest word that both can be moved in.
+// Calls body(As<Word>) with the widest word that both can be moved in.
 template <typename Body>
 void with_word(const ByteRows& to, const ByteRows& from, Body&& body) {
   const auto fits = [&](std::int64_t size) {
@@ -47,7 +47,7 @@ void with_word(const ByteRows& to, const ByteRows& from, Body&& body) {
   body(As<std::uint16_t>{});
 }
 
-// Blocks of several rows where rows are short: threadIdx.x goes over the columns of a row (or its
+// Grid for short rows: a block has several. threadIdx.x goes over the columns of a row (or its
 // words), threadIdx.y over the rows of a block. A thread takes `at_once` rows at a time.
 inline constexpr unsigned kRowThreads = 256;
 inline Grid short_rows_grid(std::int64_t rows, std::int64_t columns, int at_once = 1) {
@@ -57,7 +57,7 @@ inline Grid short_rows_grid(std::int64_t rows, std::int64_t columns, int at_once
   return {blocks_for(rows, int(down) * at_once), dim3(across, down)};
 }
 
-// The rows of a thread in such a grid: for (r = first_row(); r < rows; r += row_step()).
+// Rows of a thread in such a grid: for (r = first_row(); r < rows; r += row_step()).
 __device__ inline std::int64_t first_row() {
   return std::int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
 }

@@ -1,4 +1,4 @@
-// The operations of kernels.h on a GPU.
+// Operations of kernels.h on a GPU.
 #pragma once
 
 #include "weft/kernels/each_operation.h"

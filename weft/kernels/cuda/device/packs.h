@@ -1,6 +1,5 @@
-// Elements in packs, by default of 16 bytes: what a thread moves at once. Rows that do not lie in
-// whole packs are moved an element at a time, and a thread has the same elements then, or they are
-// taken in packs of one element.
+// Packs: what a thread moves at once, by default 16 bytes. Rows that are not in whole packs are
+// moved by elements, and a thread has the same elements then; or they have packs of one element.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@ enum class Access { Packs, Elements };
 template <typename T>
 inline constexpr int kPack = 16 / int(sizeof(T));
 
-// The bytes of a pack that one access moves.
+// Bytes of a pack that one access moves.
 constexpr int word_bytes(int pack_bytes) { return pack_bytes % 16 == 0 ? 16 : pack_bytes; }
 
-// kCount elements as their bits: one, or as many as fill 8 bytes or whole words of 16. An index is
-// known at compile time, in a loop that is unrolled.
+// kCount elements as bits: one, or a number that fills 8 bytes or whole words of 16. Indices are
+// compile-time constants, from unrolled loops.
 template <typename T, int kCount = kPack<T>>
 struct Pack {
   static constexpr int kBytes = kCount * int(sizeof(T));
@@ -40,7 +39,7 @@ struct Pack {
       return __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
     }
   }
-  // Of a float or of two in bf16. Not of a pack of one element.
+  // Words: the bits of a float or of two bf16. Not for a pack of one element.
   __device__ std::uint32_t* bits() { return &words[0].x; }
   __device__ const std::uint32_t* bits() const { return &words[0].x; }
 };
@@ -72,7 +71,7 @@ __device__ Pack<T, kCount> load_pack(const T* from) {
   }
   return pack;
 }
-// Not by assignment, for which the compiler keeps more registers.
+// Copies by words: for an assignment the compiler keeps more registers.
 template <typename T, int kCount>
 __device__ void store_pack(T* to, const Pack<T, kCount>& pack) {
 #pragma unroll
@@ -81,7 +80,7 @@ __device__ void store_pack(T* to, const Pack<T, kCount>& pack) {
   }
 }
 
-// What nobody reads again soon: it leaves the caches before anything else does.
+// Reads data that is not needed again soon: it leaves the caches first.
 template <int kCount, typename T>
 __device__ Pack<T, kCount> read_once(const T* from) {
   Pack<T, kCount> pack;
@@ -91,7 +90,7 @@ __device__ Pack<T, kCount> read_once(const T* from) {
   }
   return pack;
 }
-// More than caches keep until somebody reads it.
+// Writes data that leaves the caches before its next read.
 template <typename T, int kCount>
 __device__ void write_past_caches(T* to, const Pack<T, kCount>& pack) {
 #pragma unroll
@@ -100,7 +99,7 @@ __device__ void write_past_caches(T* to, const Pack<T, kCount>& pack) {
   }
 }
 
-// The same in either way of access.
+// Both kinds of access, by a constant.
 template <Access kAccess, int kCount, typename T>
 __device__ Pack<T, kCount> read_once(const T* from) {
   if constexpr (kAccess == Access::Packs) {
@@ -122,8 +121,8 @@ __device__ void write_past_caches(T* to, const float (&values)[kCount]) {
   }
 }
 
-// A stretch of a row in packs, pack p from element p * kPack on. What is loaded behind its end is
-// zero, what is stored there is dropped. Access::Packs: it ends with a whole pack.
+// Stretch of a row in packs; pack p begins at element p * kPack. Loads behind its end give zero,
+// stores there are dropped. Access::Packs: it ends with a whole pack.
 template <Access kAccess, typename T>
 struct Stretch {
   T* data;
@@ -156,25 +155,25 @@ struct Stretch {
   }
 };
 
-// Whether a pack of `count` elements may begin there.
+// True if a pack of `count` elements may begin there.
 template <typename T>
 bool starts_pack(const T* data, int count = kPack<T>) {
   return reinterpret_cast<std::uintptr_t>(data) % word_bytes(count * int(sizeof(T))) == 0;
 }
-// Whether one may begin every row.
+// True if a pack may begin every row.
 template <typename T>
 bool rows_start_packs(const Matrix<T>& x, int count = kPack<T>) {
   const std::int64_t bytes = x.stride * std::int64_t(sizeof(T));
   return starts_pack(x.data, count) && bytes % word_bytes(count * int(sizeof(T))) == 0;
 }
-// Whether stretches of `width` elements, one behind another in every row, lie in whole packs.
+// True if consecutive stretches of `width` elements are in whole packs in every row.
 template <typename T>
 bool in_packs(const Matrix<T>& x, std::int64_t width, int count = kPack<T>) {
   return rows_start_packs(x, count) && width % count == 0;
 }
 
-// Calls body(std::integral_constant<int, N>) where all matrices have whole packs of N elements,
-// else with 1.
+// Calls body(std::integral_constant<int, N>): N if all matrices have whole packs of N elements,
+// else 1.
 template <int N, typename Body, typename... T>
 void with_packs(Body&& body, const Matrix<T>&... matrices) {
   if ((in_packs(matrices, matrices.columns, N) && ...)) {

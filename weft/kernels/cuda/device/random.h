@@ -1,5 +1,5 @@
-// The draws of base/random.h inside a kernel: the same integers, and the same numbers made of them
-// but for the last bit of a logarithm, a cosine or a sine.
+// Draws of base/random.h inside a kernel. Integers are the same. Numbers made of them differ at
+// most in the last bit of a logarithm, a cosine or a sine.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ __device__ inline Draw philox(std::uint64_t key,
   return draw;
 }
 
-// base::uniform.
+// As base::uniform.
 __device__ inline double uniform(std::uint64_t key, std::uint64_t i) {
   const Draw draw = philox(key, i, 0);
   return double(((std::uint64_t{draw.x[0]} << 32) | draw.x[1]) >> 11) * 0x1p-53;
 }
 
-// Element i of the row of base::normals. The functions are taken in fp64 and rounded: what the
-// host's library gives in fp32 is nearly always that, CUDA's own is not.
+// Element i of the row of base::normals. Functions are evaluated in fp64 and rounded: the host's
+// fp32 library nearly always gives that, CUDA's own does not.
 __device__ inline float normal_at(std::uint64_t key, std::uint64_t i) {
   const Draw draw = philox(key, i / 4, 1);
   const bool second = i % 4 >= 2;

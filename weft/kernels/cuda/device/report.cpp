@@ -24,8 +24,8 @@ std::string pci_of(int ordinal) {
   return address.data();
 }
 
-// The runtime does not name the link: a card works on another's memory as a whole (atomic
-// operations) over NVLink, and not over PCI.
+// Link to another card. The runtime does not name it: a card does atomic operations on another's
+// memory over NVLink, and not over PCI.
 GpuLink link_between(int from, int to) {
   int reaches = 0, atomics = 0;
   check("cudaDeviceCanAccessPeer", cudaDeviceCanAccessPeer(&reaches, from, to));
@@ -35,7 +35,7 @@ GpuLink link_between(int from, int to) {
   return atomics != 0 ? GpuLink::NvLink : GpuLink::Pci;
 }
 
-// What makes a context on the card, which is the only way to know that it can be used.
+// Reason why a card cannot be used. Makes a context on it, which is the only way to know.
 void try_card(Gpu& gpu) {
   check("cudaSetDevice", cudaSetDevice(gpu.ordinal));
   tensor::cuda::check_kernels(gpu.ordinal);
@@ -67,7 +67,7 @@ Gpu report_card(int ordinal, int cards) {
     gpu = describe(ordinal, cards);
     try_card(gpu);
   } catch (const std::exception& error) {
-    cudaGetLastError();  // it is told here
+    cudaGetLastError();  // reported here
     gpu.why_not = error.what();
   }
   return gpu;
@@ -85,7 +85,7 @@ void report(GpuReport& report) {
     for (int i = 0; i < cards; ++i) report.gpus.push_back(report_card(i, cards));
     cudaSetDevice(current);
   } catch (const std::exception& error) {
-    cudaGetLastError();  // it is told here
+    cudaGetLastError();  // reported here
     report.why_none = error.what();
   }
   cudaRuntimeGetVersion(&report.runtime_version);

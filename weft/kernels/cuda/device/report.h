@@ -4,7 +4,7 @@
 
 namespace weft::kernels::cuda {
 
-// Fills in all but library_loaded. Does not throw.
+// Fills in everything but library_loaded. Does not throw.
 void report(GpuReport& report);
 
 }  // namespace weft::kernels::cuda

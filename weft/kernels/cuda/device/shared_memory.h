@@ -1,10 +1,10 @@
-// Kernels that take more than 48 KiB of shared memory.
+// Kernels with more than 48 KiB of shared memory.
 #pragma once
 
 namespace weft::kernels::cuda {
 
-// They must be told so on each card before their first launch: this tells it once, for the card of
-// the calling thread.
+// Allows a kernel its shared memory on the calling thread's card. A card must be asked before the
+// kernel's first launch, and is asked once.
 void allow_shared(const void* kernel, int bytes);
 
 template <typename... Parameters>

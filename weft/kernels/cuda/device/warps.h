@@ -11,7 +11,7 @@ namespace weft::kernels::cuda {
 __device__ inline int lane() { return int(threadIdx.x) % kWarp; }
 __device__ inline unsigned lanes_below() { return (1u << lane()) - 1; }
 
-// The rows of a warp: for (t = first_warp(); t < rows; t += warp_step()).
+// Rows of a warp: for (t = first_warp(); t < rows; t += warp_step()).
 __device__ inline std::int64_t first_warp() {
   return (std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x) / kWarp;
 }

@@ -24,12 +24,12 @@ struct Same {
   __device__ float operator()(float x) const { return x; }
 };
 
-// Elements that a thread takes at once: as many as fill 16 bytes of the widest dtype.
+// Elements that a thread takes at once: they fill 16 bytes of the widest dtype.
 template <typename... Types>
 constexpr int kAtOnce = 16 / std::max({sizeof(Types)...});
 
-// y[i] = map(x[i]...), `packs` of them at once and the rest each on its own. y may be one of x: an
-// element is read by the thread that writes it.
+// y[i] = map(x[i]...): whole packs, then the remaining elements one by one. y may be one of x: the
+// thread that writes an element reads it.
 template <typename Map, typename To, typename... From>
 __global__ void map_elements(To* y, std::int64_t packs, std::int64_t n, Map map, const From*... x) {
   constexpr int kCount = kAtOnce<To, From...>;

@@ -1,4 +1,4 @@
-// A gate a row: y = x * sigmoid(g).
+// Gates, one per row: y = x * sigmoid(g).
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/packs.h"
@@ -10,7 +10,7 @@ namespace gate_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kAtOnce = 4;  // packs that a lane asks for before it computes
+constexpr int kAtOnce = 4;  // packs that a lane loads before it computes
 
 // A warp takes whole rows.
 template <int N, typename T>
@@ -18,7 +18,7 @@ __global__ void forward(Matrix<T> y, Matrix<T> x, const float* g) {
   const std::int64_t packs = y.columns / N;
   for (std::int64_t t = first_warp(); t < y.rows; t += warp_step()) {
     const float s = sigmoid(g[t]);
-#pragma unroll 1  // more would take more registers
+#pragma unroll 1  // an unrolled loop takes more registers
     for (std::int64_t first = lane(); first < packs; first += kAtOnce * kWarp) {
       Pack<T, N> from[kAtOnce];
 #pragma unroll

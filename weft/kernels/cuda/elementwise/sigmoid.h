@@ -2,8 +2,8 @@
 
 namespace weft::kernels::cuda {
 
-// 1 / (1 + e^-x) within 3 units in the last place, without branches: 1 + e^-x is kept where its
-// reciprocal is a normal number, what lies below is zero, and one step of Newton's makes the
+// 1 / (1 + e^-x) within 3 units in the last place, without branches. e^-x is bounded, so that the
+// reciprocal is a normal number; beyond the bound the result is zero. One Newton step makes the
 // machine's estimate of the reciprocal good to the last place.
 __device__ inline float sigmoid(float x) {
   constexpr float kMost = 87.0f;

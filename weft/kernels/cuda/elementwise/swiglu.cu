@@ -1,4 +1,4 @@
-// SwiGLU, y = silu(gate) * up, and the same times a weight a row.
+// SwiGLU, y = silu(gate) * up, also times a weight per row.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/packs.h"
@@ -10,7 +10,7 @@ namespace swiglu_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-// Packs that a lane asks for before it computes: a row of 768 elements in bf16 at once.
+// Packs that a lane loads before it computes: a row of 768 bf16 elements at once.
 constexpr int kAtOnce = 3;
 
 template <typename T, int N>
@@ -21,7 +21,7 @@ __device__ Pack<T, N> activated(const Pack<T, N>& gate, const Pack<T, N>& up, fl
   return packed<T>(y);
 }
 
-// `p`: the weights, or null for none. A warp takes whole rows.
+// `p`: weights; nullptr: none. A warp takes whole rows.
 template <int N, typename T>
 __global__ void forward(Matrix<T> y, Matrix<T> h, const float* p) {
   const std::int64_t packs = y.columns / N;
@@ -73,7 +73,7 @@ __device__ PackGradient<T, N> gradient_of(const Pack<T, N>& gate,
   return {packed<T>(dgate), packed<T>(dup)};
 }
 
-// The gradient of (gate | up), and of the weight where there is one.
+// Gradient of (gate | up), and of the weight if there is one.
 template <int N, typename T>
 __global__ void dgrad(Matrix<T> dh, float* dp, Matrix<T> dy, Matrix<T> h, const float* p) {
   const std::int64_t packs = dy.columns / N;

@@ -14,9 +14,9 @@ namespace weft::kernels::cuda {
 namespace {
 
 constexpr int kProposals = 16;
-constexpr std::uint32_t kMostAlignment = 256;  // what the library takes for granted unless told
+constexpr std::uint32_t kMostAlignment = 256;  // assumed by the library unless told
 
-// SystemError: "cublasLtMatmul: an absent device architectural feature is required".
+// Throws SystemError: "cublasLtMatmul: an absent device architectural feature is required".
 void check(std::string_view call, cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw base::SystemError(base::text("{}: {}", call, cublasLtGetStatusString(status)));
@@ -53,7 +53,7 @@ MatmulShape shape_of(const Product& product, std::int64_t workspace_bytes) {
           .workspace_bytes = workspace_bytes};
 }
 
-// fp32 sums of the factors as they are: no TF32.
+// Compute type: fp32 sums of the factors as they are, no TF32.
 LtOperation make_operation(const MatmulShape& shape) {
   cublasLtMatmulDesc_t operation = nullptr;
   check("cublasLtMatmulDescCreate",
@@ -63,7 +63,7 @@ LtOperation make_operation(const MatmulShape& shape) {
     check("cublasLtMatmulDescSetAttribute",
           cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value));
   };
-  // In column-major eyes every matrix of ours is transposed already; see MatmulPlan.
+  // Column-major, every matrix of ours is transposed already; see MatmulPlan.
   set(CUBLASLT_MATMUL_DESC_TRANSA,
       shape.b_sum_over == SumOver::Columns ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB,
@@ -71,7 +71,7 @@ LtOperation make_operation(const MatmulShape& shape) {
   return owned;
 }
 
-// Of a row-major matrix, which column-major is (columns, rows).
+// Layout of a row-major matrix: column-major it is (columns, rows).
 LtLayout make_layout(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
   cublasLtMatrixLayout_t layout = nullptr;
   check("cublasLtMatrixLayoutCreate",
@@ -119,7 +119,7 @@ T config_of(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttri
   return value;
 }
 
-// Whether one block computes each sum. Of stream-K the library tells nothing.
+// True if one block computes each sum. The library tells nothing about stream-K.
 bool is_taken(const cublasLtMatmulHeuristicResult_t& proposal, const MatmulShape& shape) {
   if (proposal.state != CUBLAS_STATUS_SUCCESS) return false;
   if (proposal.workspaceSize > std::size_t(shape.workspace_bytes)) return false;

@@ -1,8 +1,8 @@
-// The one place that calls cuBLASLt.
+// The only caller of cuBLASLt.
 //
-// Each shape has one algorithm, chosen by a rule and never by timing: the first that the library
-// proposes whose sums are not split among blocks. So the same shapes give the same bits, beside
-// whatever else runs, as long as the library and the card are the same.
+// A rule chooses one algorithm per shape, never timing: the first that the library proposes whose
+// sums are not split among blocks. So the same shapes give the same bits, beside any other work, as
+// long as the library and the card are the same.
 #pragma once
 
 #include <cublasLt.h>
@@ -31,11 +31,11 @@ using LtOperation = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<cublasLt
 using LtLayout =
     std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMatrixLayoutDestroy>>;
 
-// All that the choice of an algorithm may depend on.
+// Everything that the choice of an algorithm may depend on.
 struct MatmulShape {
   struct Matrix {
     std::int64_t stride = 0;
-    std::uint32_t alignment = 0;  // bytes, of the address
+    std::uint32_t alignment = 0;  // of the address, in bytes
     auto operator<=>(const Matrix&) const = default;
   };
 
@@ -43,11 +43,12 @@ struct MatmulShape {
   DType factors = DType::F32, result = DType::F32;
   SumOver a_sum_over = SumOver::Columns, b_sum_over = SumOver::Columns;
   Matrix a, b, c;
-  std::int64_t workspace_bytes = 0;  // that there are
+  std::int64_t workspace_bytes = 0;  // available
   auto operator<=>(const MatmulShape&) const = default;
 };
 
-// The library's matrices are column-major: c^T (n, m) = b a^T, so that b is its first factor.
+// Plan of a product. The library's matrices are column-major: c^T (n, m) = b a^T, so that b is its
+// first factor.
 struct MatmulPlan {
   LtOperation operation;
   LtLayout b, a, c;
@@ -57,13 +58,13 @@ struct MatmulPlan {
 
 class Blas {
  public:
-  // The calling thread's card must be this one.
+  // Requires the calling thread's card to be this one.
   static Blas& of_card(int ordinal);
 
-  // Null where the library has no algorithm for it, or none that we take. A plan stays where it is.
+  // nullptr: the library has no algorithm for it, or none that we take. A plan keeps its address.
   const MatmulPlan* plan_for(const Product& product, std::int64_t workspace_bytes);
 
-  // A product of the plan's shape, none of whose sizes is zero.
+  // Enqueues a product of the plan's shape. None of its sizes is zero.
   void run(const MatmulPlan& plan,
            const Product& product,
            std::byte* workspace,
@@ -73,7 +74,7 @@ class Blas {
   Blas();
 
   LtHandle handle_;
-  std::mutex mutex_;  // of the plans
+  std::mutex mutex_;  // guards the plans
   std::map<MatmulShape, std::optional<MatmulPlan>> plans_;
 };
 

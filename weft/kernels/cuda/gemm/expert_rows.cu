@@ -15,7 +15,8 @@ __device__ Count tiles_of(Count rows, const RowCut& cut) {
   return cuts / 2 * Count(cut.of_two) + cuts % 2 * Count(cut.of_one);
 }
 
-// The place of each expert among all: how many have more rows, or as many and a smaller number.
+// Place of each expert: the number of experts with more rows, or with equal rows and a smaller
+// number.
 __device__ void order_by_count(const ExpertRows& rows, const std::int64_t* counts) {
   __shared__ std::int64_t others[kThreads];
   for (std::int64_t chunk = 0; chunk < rows.experts; chunk += kThreads) {
@@ -34,8 +35,8 @@ __device__ void order_by_count(const ExpertRows& rows, const std::int64_t* count
   }
 }
 
-// One block: kThreads experts at a time, one a thread. The sums up to the first count that does not
-// fit are right, so that no count before it seems not to fit.
+// Runs in one block, kThreads experts at a time, one per thread. Sums up to the first count that
+// does not fit are right, so that no earlier count seems not to fit.
 __global__ void __launch_bounds__(kThreads)
     find_rows(ExpertRows rows, const std::int64_t* counts, Faults faults) {
 #if __CUDA_ARCH__ >= 900

@@ -6,15 +6,15 @@ namespace weft::kernels::cuda {
 namespace grouped_linear_kernels {
 namespace {
 
-// Who computes a product: the kernel for Hopper, where it takes it, or the one for all cards.
+// Kernels for a product: the one for Hopper, if it takes the product, or the one for all cards.
 struct Kernels {
   std::optional<HopperProduct> (*hopper)(int, const Product&, std::int64_t, std::int64_t);
   void (*tiled)(cudaStream_t, const Product&, const ExpertRows&);
 };
 constexpr Kernels kRows{hopper_rows, launch_tiled_rows}, kSums{hopper_sums, launch_tiled_sums};
 
-// The counts are known on the GPU and not before: there they are held against the room, and where
-// they do not fit nothing is computed.
+// The counts are known on the GPU alone. They are checked against the room there; if they do not
+// fit, nothing is computed.
 void enqueue_grouped(Stream& stream,
                      std::string_view name,
                      const Kernels& kernels,
@@ -39,7 +39,7 @@ void enqueue_grouped(Stream& stream,
   enqueue_all(stream, name, WorkClass::Gemm, work, {.rows = room});
 }
 
-// The weights of all experts, one below the other.
+// Weights of all experts, one below the other.
 Tensor stacked(const Tensor& w) { return w.view({w.dim(0) * w.dim(1), w.dim(2)}); }
 
 }  // namespace

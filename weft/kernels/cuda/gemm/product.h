@@ -1,5 +1,5 @@
-// A matrix product as linear and grouped linear ask for it, whoever computes it: cuBLASLt (blas.h)
-// or our own kernel (tiled_product.h). Of the host alone, so that plain C++ may include it.
+// Matrix product of linear and grouped linear, for any kernel: cuBLASLt (blas.h) or our own
+// (tiled_product.h). Host code only, so that plain C++ may include it.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace weft::kernels::cuda {
 
 using tensor::DType;
 
-// Which index of a factor, as it lies in memory, the product sums over.
+// Index of a factor, as it lies in memory, that the product sums over.
 enum class SumOver { Columns, Rows };
 
-// A row-major matrix, fp32 or bf16; `stride` elements from one row to the next.
+// Row-major matrix, fp32 or bf16; `stride` elements from one row to the next.
 struct Factor {
   const std::byte* data = nullptr;
   DType dtype = DType::F32;
@@ -24,7 +24,7 @@ struct Factor {
 };
 
 // c (m, n): c[i, j] is the sum over the k elements d of a[i, d] b[j, d], or is increased by it. So
-// x w^T sums over the columns of both. The sum is fp32; a bf16 result is rounded once and is never
+// x w^T sums over the columns of both. Sums are fp32. A bf16 result is rounded once and is never
 // accumulated into.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;

@@ -1,6 +1,6 @@
-// Where a sums over its columns, its parts lie side by side and the sum is three times longer, with
-// b three times one below the other or side by side. Where a sums over its rows, which are many,
-// the parts lie side by side as well, and the result has three parts, which are added up. In both
+// Two cases. If a sums over its columns, its parts lie side by side, and the sum is three times
+// longer; b lies there three times, one below the other or side by side. If a sums over its many
+// rows, the parts lie side by side too, and the three parts of the result are added up. In both
 // cases rows of a are taken in pieces for which there is room.
 #include <algorithm>
 #include <vector>
@@ -14,15 +14,15 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kParts = 3;
-constexpr int kEight = 8;  // elements that are written at once, 16 bytes
-// Below so many multiplications our own kernel is as fast.
+constexpr int kEight = 8;  // elements per write of 16 bytes
+// Multiplications below which our own kernel is as fast.
 constexpr std::int64_t kLeast = std::int64_t(1) << 22;
 constexpr std::int64_t kLibraryBytes = 4 << 20;  // of the scratch memory
 
 std::int64_t padded(std::int64_t n) { return (n + kEight - 1) / kEight * kEight; }
 
-// Three bf16 matrices made of one, each padded with zeros to (rows, columns), both multiples of
-// eight: part p of its element (r, c) is to[p * part + r * stride + c].
+// Three bf16 parts of a matrix, each padded with zeros to (rows, columns), multiples of eight. Part
+// p of element (r, c) is to[p * part + r * stride + c].
 struct Parts {
   BFloat16* to = nullptr;
   std::int64_t rows = 0, columns = 0;
@@ -47,12 +47,12 @@ struct ThreeParts {
   BFloat16 part[kParts];
 };
 
-// The bits of x that a bf16 number has: cut off, so that no finite number becomes infinite.
+// Bits of x that a bf16 number has: cut off, so that no finite number becomes infinite.
 __device__ BFloat16 first_bits(float x) {
   return __ushort_as_bfloat16(static_cast<unsigned short>(__float_as_uint(x) >> 16));
 }
 
-// The differences are exact. Of an infinite number the others are NaN.
+// The differences are exact. An infinite number leaves NaN in the other parts.
 __device__ ThreeParts parts_of(float x) {
   const BFloat16 high = first_bits(x);
   const float rest = x - load(high);
@@ -98,7 +98,7 @@ void launch_make_parts(cudaStream_t stream, const Parts& parts, const Matrix<con
   make_parts<T><<<blocks, kThreads, 0, stream>>>(parts, from);
 }
 
-// c = or += the sum of three parts of a result, which lie one below the other, the smallest first.
+// c = or += the sum of three parts of a result. They lie one below the other, the smallest first.
 __global__ void __launch_bounds__(kThreads)
     add_parts(Matrix<float> c, const float* parts, std::int64_t part, Write write) {
   for (std::int64_t at = first_index(); at < c.rows * c.columns; at += index_step()) {
@@ -136,7 +136,7 @@ struct Scratch {
         (count * std::int64_t(sizeof(T)) + kAligned - 1) / kAligned * kAligned;
     std::byte* begin = next;
     next += taken;
-    bytes -= taken;  // below zero where there is too little; the memory is then not used
+    bytes -= taken;  // below zero: too little, and the memory is not used
     return reinterpret_cast<T*>(begin);
   }
 };
@@ -158,23 +158,23 @@ Piece piece_of(const Product& whole, const Matrix<const float>& a, const Scratch
 struct Split {
   std::byte* library = nullptr;  // kLibraryBytes
   std::vector<Piece> pieces;
-  // Where a sums over its columns: b, three times.
+  // If a sums over its columns: b, three times.
   Matrix<const BFloat16> b;
   Parts b_parts;
-  // Where a sums over its rows: the parts of the result, `result_part` elements each.
+  // If a sums over its rows: the parts of the result, `result_part` elements each.
   float* result = nullptr;
   std::int64_t result_part = 0;
   Matrix<float> c;
   Write write = Write::Assign;
 };
 
-// Rows of a for whose parts there is room, a multiple of eight.
+// Rows of a whose parts there is room for, a multiple of eight.
 std::int64_t rows_at_once(const Scratch& room, std::int64_t columns) {
   const std::int64_t bytes_a_row = kParts * padded(columns) * std::int64_t(sizeof(BFloat16));
   return room.bytes < 0 ? 0 : room.bytes / bytes_a_row / kEight * kEight;
 }
 
-// Calls add(begin, rows) for the rows of a in pieces. False where there is no room.
+// Calls add(begin, rows) for pieces of the rows of a. False: there is no room.
 template <typename Add>
 bool cut_rows(std::int64_t total, std::int64_t at_once, const Add& add) {
   if (at_once == 0) return false;
@@ -188,7 +188,7 @@ std::byte* moved(std::byte* data, std::int64_t elements, DType dtype) {
   return data + elements * tensor::size_of(dtype);
 }
 
-// Each piece gives rows of the result.
+// A piece gives rows of the result.
 bool cut_result(Split& split, const Product& whole, Scratch room) {
   const bool b_by_rows = whole.b.sum_over == SumOver::Rows;
   split.b =
@@ -206,7 +206,7 @@ bool cut_result(Split& split, const Product& whole, Scratch room) {
   });
 }
 
-// Each piece gives a part of the sum. b is used as it is.
+// A piece gives a part of the sum. b is used as it is.
 bool cut_sum(Split& split, const Product& whole, Scratch room) {
   if (whole.c_dtype != DType::F32 || whole.b.sum_over != SumOver::Rows) return false;
   split.result_part = padded(whole.m) * whole.n;

@@ -1,6 +1,6 @@
 // Products of an fp32 factor with a bf16 one, which the library does not mix. An fp32 number is the
-// sum of three bf16 numbers, its first 8 bits, the next 8 and the rest; so tensor cores multiply
-// each of the three, exactly, and add up in fp32.
+// sum of three bf16 numbers: its first 8 bits, the next 8 and the rest. Tensor cores multiply each
+// of them exactly, and add up in fp32.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace weft::kernels::cuda {
 
-// Whether it was enqueued: a is fp32 and b bf16, it is large enough to be worth three more bf16
-// matrices, and the library has algorithms for it.
+// True: the product was enqueued. a is fp32 and b bf16, it is large enough to be worth three more
+// bf16 matrices, and the library has algorithms for it.
 bool enqueue_split(Stream& stream, std::string_view name, const Product& product);
 
 }  // namespace weft::kernels::cuda

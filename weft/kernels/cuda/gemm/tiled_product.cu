@@ -1,5 +1,5 @@
-// A block computes 64 x 64 elements of the result, a thread 4 x 4 of them in registers. Slices of
-// 16 in d of both factors go through shared memory, as fp32.
+// A block computes 64 x 64 elements of the result, a thread 4 x 4 of them in registers. Both
+// factors go through shared memory as fp32, in slices of 16 in d.
 #include <limits>
 
 #include "weft/kernels/cuda/gemm/tiled_product.h"
@@ -9,21 +9,21 @@ namespace tiled_product_kernels {
 namespace {
 
 constexpr int kTile = 64, kDepth = 16, kThreads = 256;
-// On a multiprocessor at once: some compute while others wait for memory.
+// Blocks per multiprocessor: some compute while others wait for memory.
 constexpr int kBlocks = 3;
-constexpr int kEach = 4;  // rows and columns of a thread
+constexpr int kEach = 4;  // rows and columns per thread
 constexpr int kAcross = kTile / kEach;
-constexpr int kPadded = kTile + 4;  // fewer conflicts of banks, still aligned for float4
+constexpr int kPadded = kTile + 4;  // fewer bank conflicts, still aligned for float4
 static_assert(kTile == kTiledRows && kAcross * kAcross == kThreads);
 
 // Element (i, d) of a factor.
 template <typename T>
 struct View {
   const T* data;
-  std::int64_t along, depth;  // elements from one i, one d to the next
+  std::int64_t along, depth;  // elements from one i to the next, from one d to the next
 };
 
-// A product whose types are known.
+// Product with known types.
 template <typename A, typename B, typename C>
 struct Typed {
   std::int64_t m, n, k;
@@ -40,8 +40,8 @@ __host__ __device__ std::int64_t tiles_of(std::int64_t elements) {
 
 using Slice = float[kDepth][kPadded];
 
-// The elements from (first, depth) on, zero where the factor (extent, k) ends. Neighbouring threads
-// read neighbouring memory.
+// Loads the elements from (first, depth) on, zero past the end (extent, k) of the factor.
+// Neighbouring threads read neighbouring memory.
 template <typename T>
 __device__ void load_slice(Slice& slice,
                            const View<T>& x,
@@ -96,7 +96,8 @@ __device__ void write_element(C& to, float sum, Write write) {
   store(to, write == Write::Accumulate ? load(to) + sum : sum);
 }
 
-// The tile whose first element is (first_row, first_column). All threads of a block call it, once.
+// Computes the tile whose first element is (first_row, first_column). All threads of a block call
+// it, once.
 template <typename A, typename B, typename C>
 __device__ void compute_tile(const Typed<A, B, C>& p,
                              std::int64_t first_row,

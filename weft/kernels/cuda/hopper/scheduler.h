@@ -17,8 +17,9 @@ namespace weft::kernels::cuda::hopper {
 // summed over (wgrad).
 enum class Grouped { M, K };
 
-// Column tiles of a band. The tiles of a band run at about the same time, as many rows of tiles as
-// columns, so that the cache holds both factors. Wgrad has wider bands: it stores longer rows.
+// Column tiles of a band. The tiles of a band run at about the same time, in a square of rows and
+// columns of tiles, so that the cache holds both factors. Wgrad has wider bands: it stores longer
+// rows.
 template <Grouped kGrouped>
 inline constexpr int kBand = kGrouped == Grouped::M ? 8 : 12;
 

@@ -5,15 +5,15 @@ namespace weft::kernels::cuda {
 namespace column_sums_kernels {
 namespace {
 
-// Two blocks for each of 132 multiprocessors: as many as run at once.
+// Two blocks per multiprocessor of 132: they run at once.
 constexpr std::int64_t kBlocks = 264;
 constexpr std::int64_t kGroupsPerRun = 4;
 
-// A block that adds parts: columns, and runs of parts a column.
+// Block that adds parts: columns, and runs of parts per column.
 constexpr int kColumns = kWarp;
 constexpr int kRuns = 16;
 
-// Every kRuns-th part in order, then those runs in order.
+// Adds every kRuns-th part in order, then those runs in order.
 __global__ void add_columns(float* dw,
                             const float* parts,
                             std::int64_t count,

@@ -1,5 +1,5 @@
-// Sums over rows for each column, as weight gradients of norms need them: parts of the rows are
-// summed on their own, then added in a fixed order.
+// Sums over rows per column, for weight gradients of norms. Parts of the rows are summed first,
+// then added in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace weft::kernels::cuda {
 
 inline constexpr int kSumThreads = 256;
 
-// A block sums a part of the groups over a tile of their columns: `across` threads, with as many
-// packs (or whatever a thread takes at once), times `down` runs of groups.
+// Block that sums a part of the groups over a tile of their columns. `across` threads have a pack
+// each (or what a thread takes at once); `down` is the number of runs of groups.
 struct ColumnSums {
   std::int64_t groups_per_part = 0, parts = 0, tiles = 0;
   int across = 1;
@@ -24,7 +24,7 @@ struct ColumnSums {
 };
 ColumnSums column_sums(const Groups& groups, std::int64_t packs);
 
-// The sum of parts[i, c] over all i, added to dw[c] or in its place.
+// Sum of parts[i, c] over all i, added to dw[c] or assigned to it.
 void add_parts(cudaStream_t,
                float* dw,
                const float* parts,
@@ -32,7 +32,7 @@ void add_parts(cudaStream_t,
                std::int64_t width,
                Write write);
 
-// The groups of a thread: for (i = part.first; i < part.end; i += part.step).
+// Groups of a thread: for (i = part.first; i < part.end; i += part.step).
 struct PartOfGroups {
   std::int64_t first, end, step;
 };
@@ -43,7 +43,7 @@ __device__ inline PartOfGroups part_of(const Groups& groups, std::int64_t groups
           .step = blockDim.y};
 }
 
-// The sums of kCount columns over the runs of a block, in order; those with threadIdx.y == 0 get
+// Sums of kCount columns over the runs of a block, in order. Threads with threadIdx.y == 0 get
 // them. `runs` is shared memory of kSumThreads * kCount.
 template <int kCount>
 __device__ void add_runs(float (&sums)[kCount], float* runs) {

@@ -1,5 +1,5 @@
 // Groups of columns that are summed over: group i of all is group i mod G of row i / G. A team of
-// threads takes a group: a part of a warp where groups are narrow, a block where they are wide.
+// threads takes a group: a part of a warp for narrow groups, a block for wide ones.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace weft::kernels::cuda {
 
-inline constexpr int kTeamsThreads = 256;      // of a block of several teams
-inline constexpr int kMostTeamThreads = 512;   // of a block that is one team
-inline constexpr std::int64_t kMostPacks = 4;  // of a thread, where blocks have enough threads
+inline constexpr int kTeamsThreads = 256;      // per block of several teams
+inline constexpr int kMostTeamThreads = 512;   // per block that is one team
+inline constexpr std::int64_t kMostPacks = 4;  // per thread, if blocks have enough threads
 
 struct Groups {
   std::int64_t width, per_row, count;
@@ -27,8 +27,8 @@ __device__ T* group_of(const Matrix<T>& x, const Groups& groups, std::int64_t i)
   return x.row(i / groups.per_row) + i % groups.per_row * groups.width;
 }
 
-// Of groups of so many packs (or whatever a thread takes at once): threads of a team, a power of
-// two up to a warp or else a block, that would like to take `wanted` packs each.
+// Threads of a team for groups of `packs` packs (or what a thread takes at once). Each thread takes
+// about `wanted` packs. A power of two up to a warp, or else a block.
 inline int team_threads(std::int64_t packs, std::int64_t wanted) {
   if (packs > kMostPacks * kWarp) {
     const std::int64_t warps = divided_up(packs, kMostPacks * kWarp);
@@ -44,9 +44,9 @@ inline Grid teams_grid(const Groups& groups, int team) {
   return {blocks_for(groups.count, kTeamsThreads / team), kTeamsThreads};
 }
 
-// The groups of a team in such a grid. Every team of a block goes as many rounds, the last ones
-// maybe without a group: for (round = first_round(team); round < groups.count; round +=
-// round_step(team)), with group round + team_index(team).
+// Groups of a team in such a grid: for (round = first_round(team); round < groups.count; round +=
+// round_step(team)), with group round + team_index(team). All teams of a block go the same number
+// of rounds; the last ones may be without a group.
 __device__ inline std::int64_t first_round(int team) {
   return std::int64_t(blockIdx.x) * (int(blockDim.x) / team);
 }
@@ -56,7 +56,7 @@ __device__ inline std::int64_t round_step(int team) {
 __device__ inline int team_index(int team) { return int(threadIdx.x) / team; }
 __device__ inline int team_lane(int team) { return int(threadIdx.x) % team; }
 
-// Every thread of the block takes part; those of a team get its sum.
+// Sum over a team, for all its threads. Every thread of the block takes part.
 __device__ inline float team_sum(float x, int team) {
   if (team > kWarp) return block_sum(x);
   for (int step = team / 2; step > 0; step /= 2) x += __shfl_xor_sync(kAllLanes, x, step);

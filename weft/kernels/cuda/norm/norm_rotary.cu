@@ -1,5 +1,5 @@
 // RMSNorm over heads and their rotation in one: y = turned(x * rstd * w), and back. A thread has
-// units of a head, whose elements are normed and turned without rounding between.
+// units of a head. Nothing is rounded between norm and rotation.
 #include "weft/kernels/cuda/attention/turns.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/norm/column_sums.h"
@@ -16,7 +16,7 @@ struct TurnedHeads {
 
   __host__ __device__ std::int64_t half() const { return groups.width / 2; }
 
-  // A lane without a group loads and stores nothing of it.
+  // A lane without a group loads and stores nothing.
   template <Access kAccess, typename T>
   __device__ TurnedHead<kAccess, T> head(const Matrix<T>& x, std::int64_t i) const {
     const bool is_one = i < groups.count;
@@ -54,7 +54,7 @@ __device__ void scale_unit(Unit<T>& x, const Unit<T>& w, float r) {
   }
 }
 
-// dy becomes dx.
+// Turns dy into dx.
 template <typename T>
 __device__ void norm_back(Unit<T>& dy, const Unit<T>& x, const Unit<T>& w, float r, float pull) {
 #pragma unroll
@@ -64,8 +64,7 @@ __device__ void norm_back(Unit<T>& dy, const Unit<T>& x, const Unit<T>& w, float
   }
 }
 
-// A thread holds one unit of its head between the two passes; what a wider head has more is read
-// again.
+// A thread holds one unit of its head between the two passes. A wider head is read again.
 template <Access kAccess, typename T>
 __global__ void __launch_bounds__(kTeamsThreads, 3) forward(Matrix<T> y,
                                                             float* rstd,
@@ -185,7 +184,7 @@ template <typename T>
 struct Call {
   TurnedHeads heads;
   std::int64_t units;
-  bool whole;  // in units
+  bool whole;  // true: in units
 
   Call(Stream& stream,
        const Tensor& rstd,
@@ -198,7 +197,7 @@ struct Call {
     for (const Matrix<T>& x : matrices) whole = whole && in_units(x, heads.half(), 0);
   }
 
-  // A head has at most a warp.
+  // A head has at most one warp.
   int team() const { return team_threads(std::min<std::int64_t>(units, kWarp), 1); }
 };
 

@@ -9,8 +9,8 @@ namespace weft::kernels::cuda {
 namespace rms_norm_kernels {
 namespace {
 
-constexpr std::int64_t kWantedPacks = 2;  // of a thread, where a warp has room for more
-constexpr int kGroupsAtOnce = 4;          // that a thread has loaded while it sums columns
+constexpr std::int64_t kWantedPacks = 2;  // per thread, if a warp has room for more
+constexpr int kGroupsAtOnce = 4;          // that a thread has in flight while it sums columns
 
 template <typename T>
 __device__ float squares_of(const Pack<T>& x) {
@@ -40,8 +40,8 @@ __device__ void store_scaled(const Stretch<kAccess, T>& to,
   to.store(p, y);
 }
 
-// A thread holds kHeld packs of its group, and of the weights, between the two passes; what a wider
-// group has more is read again.
+// A thread holds kHeld packs of its group, and of the weights, between the two passes. A wider
+// group is read again.
 template <Access kAccess, int kHeld, typename T>
 __global__ void __launch_bounds__(kMostTeamThreads)
     forward(Matrix<T> y, float* rstd, Matrix<T> x, T* w, Groups groups, float epsilon, int team) {
@@ -92,7 +92,7 @@ __device__ void store_gradient(const Stretch<kAccess, T>& to,
   to.store(p, dx);
 }
 
-// dx = rstd * (w dy - x rstd^2 mean(w dy x)) + residual, which may have no data.
+// dx = rstd * (w dy - x rstd^2 mean(w dy x)) + residual. The residual may have no data.
 template <Access kAccess, int kHeld, typename T>
 __global__ void __launch_bounds__(kMostTeamThreads) dgrad(Matrix<T> dx,
                                                           Matrix<T> dy,
@@ -180,11 +180,11 @@ __global__ void __launch_bounds__(kSumThreads, 2) sum_part(float* parts,
   }
 }
 
-// How a norm over groups in packs, or in elements, is cut.
+// Division of a norm over groups into packs, or into elements.
 struct Cut {
   Access access;
   int team;
-  std::int64_t packs;  // of a thread
+  std::int64_t packs;  // per thread
 };
 
 template <typename T>
@@ -194,8 +194,8 @@ Cut cut_of(const Groups& groups, bool whole_packs) {
   return {whole_packs ? Access::Packs : Access::Elements, team, divided_up(packs, team)};
 }
 
-// Calls body(access, held) with constants: as many packs as a thread has, if there is room for
-// them, and one where it goes through elements.
+// Calls body(access, held) with constants. held: packs of a thread if there is room for them; 1 if
+// it goes through elements.
 template <typename Body>
 void with_cut(const Cut& cut, Body&& body) {
   constexpr std::integral_constant<Access, Access::Packs> kInPacks;

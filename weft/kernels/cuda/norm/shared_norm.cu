@@ -1,5 +1,5 @@
-// RMSNorm over the columns of several ranks: what one of them has of a row's sum, and the rest of
-// the norm with the sum of all. A warp takes whole rows.
+// RMSNorm over the columns of several ranks: the share of one rank in a row's sum, and the norm
+// itself from the sum of all. A warp takes whole rows.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/packs.h"

@@ -1,4 +1,4 @@
-// AdamW, which reads and writes memory once: a block takes a piece of the elements.
+// AdamW. It reads and writes memory once: a block takes a piece of the elements.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -12,15 +12,15 @@ namespace adamw_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 6;             // on a multiprocessor at once
-constexpr int kPiece = kThreads * 16;  // elements of a block
-// Runs without decay travel as an argument of the kernel, 16 KiB of the 32 KiB there are.
+constexpr int kBlocks = 6;             // per multiprocessor
+constexpr int kPiece = kThreads * 16;  // elements per block
+// Runs without decay are an argument of the kernel: 16 KiB of its 32 KiB.
 constexpr std::size_t kMostRuns = 1024;
 
-// The options as the kernel needs them, worked out once in fp64.
+// Options for the kernel, computed once in fp64.
 struct Factors {
   float gradient_scale, beta1, beta2, rest1, rest2;
-  float keep;  // of the weight: 1 - learning rate * decay
+  float keep;  // factor of the weight: 1 - learning rate * decay
   float rate;  // learning rate / (1 - beta1^step)
   float root;  // 1 / sqrt(1 - beta2^step)
   float epsilon;
@@ -40,12 +40,12 @@ Factors factors_of(const AdamW& options) {
           .epsilon = options.epsilon};
 }
 
-// The elements that do not decay: runs in order.
+// Elements without decay: runs in order.
 struct Undecayed {
   ElementRun runs[kMostRuns];
   int count;
 
-  // The first run that ends behind element i; `count` where none does.
+  // First run that ends behind element i; `count`: none does.
   __device__ int first_behind(std::int64_t i) const {
     int low = 0, high = count;
     while (low < high) {
@@ -58,7 +58,7 @@ struct Undecayed {
     }
     return low;
   }
-  // Whether element i is in one of the runs from `first` on.
+  // True if element i is in one of the runs from `first` on.
   __device__ bool holds(std::int64_t i, int first) const {
     for (int r = first; r < count && runs[r].begin <= i; ++r) {
       if (i < runs[r].end) return true;
@@ -67,9 +67,9 @@ struct Undecayed {
   }
 };
 
-// Gives the new moments and returns the new weight; `keep` is what stays of the old one. Every
-// rounding is written down as in cpu/adamw.cpp: state that moves between host and card keeps its
-// bits.
+// Computes the new moments and returns the new weight. `keep` is the factor of the old one. Every
+// rounding is written down as in cpu/adamw.cpp: state keeps its bits when it moves between host and
+// card.
 __device__ float step(float w, float& m, float& v, float g, float keep, const Factors& f) {
   const float gradient = __fmul_rn(g, f.gradient_scale);
   const float m1 = __fmaf_rn(f.beta1, m, __fmul_rn(f.rest1, gradient));
@@ -81,7 +81,7 @@ __device__ float step(float w, float& m, float& v, float g, float keep, const Fa
   return __fmaf_rn(keep, w, -change);
 }
 
-// How a kernel finds the state.
+// Formats of the state, as constants.
 template <MomentForm kFirstForm, MomentForm kSecondForm, MasterForm kMasterForm>
 struct StateForms {
   static constexpr MomentForm kFirst = kFirstForm, kSecond = kSecondForm;

@@ -1,5 +1,5 @@
-// How the optimizer's state lies in memory, in fp32 or in 16 bits (tensor/narrow_numbers.h), and
-// how a thread reads and writes one of its numbers, or four neighbours.
+// State of the optimizer in memory, in fp32 or in 16 bits (tensor/narrow_numbers.h). A thread reads
+// and writes one of its numbers, or four neighbours.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -16,16 +16,16 @@ enum class WhichMoment { First, Second };
 enum class MasterForm { Whole, Half, Remainder };
 
 struct OptimizerState {
-  BFloat16* rounded = nullptr;         // the bf16 weights; none: the master is the weights
+  BFloat16* rounded = nullptr;         // bf16 weights; nullptr: the master is the weights
   float* w = nullptr;                  // MasterForm::Whole
   std::uint16_t* half = nullptr;       // MasterForm::Half
   std::uint16_t* remainder = nullptr;  // MasterForm::Remainder: `rounded` is the other half
   void *m = nullptr, *v = nullptr;     // float, or std::uint16_t
-  const float* g = nullptr;            // none: the gradients are bf16
+  const float* g = nullptr;            // nullptr: the gradients are bf16
   const BFloat16* narrow_g = nullptr;
 };
 
-// Whether four of each may be moved at once.
+// True if four of each may be moved at once.
 inline bool starts_fours(const OptimizerState& s, int first_bytes, int second_bytes) {
   const auto starts = [](const void* data, int bytes) {
     return reinterpret_cast<std::uintptr_t>(data) % std::uintptr_t(4 * bytes) == 0;
@@ -44,7 +44,7 @@ __device__ inline std::uint32_t bits_of_half(float value) {
   return __half_as_ushort(__float2half_rn(bounded < -most ? -most : bounded));
 }
 
-// A moment that lies in 16 bits.
+// Moment of 16 bits.
 template <MomentForm kForm, WhichMoment kWhich>
 __device__ float moment_value(std::uint32_t bits) {
   if constexpr (kForm == MomentForm::Bf16) {
@@ -69,7 +69,7 @@ __device__ std::uint32_t moment_bits(float value) {
   }
 }
 
-// A master weight from its two halves, and back: rounded to nearest, a tie away from zero.
+// Master weight from its two halves, and back: rounded to nearest, a tie away from zero.
 __device__ inline float joined_master(std::uint32_t upper, std::uint32_t remainder) {
   const int added = static_cast<short>(remainder);
   return __uint_as_float((upper << 16) + static_cast<std::uint32_t>(added));
@@ -83,7 +83,7 @@ __device__ inline std::uint32_t lower_half(float value) {
   return (wide & 0x7fffffffu) > 0x7f800000u ? 0u : wide & 0xffffu;
 }
 
-// A master weight that lies in fp16.
+// Master weight in fp16.
 __device__ inline float half_master_value(std::uint32_t bits) {
   return half_value(bits) * (1 / tensor::kHalfMasterScale);
 }
@@ -111,7 +111,7 @@ __device__ void write_numbers(T* to, const float (&values)[kCount]) {
   }
 }
 
-// The bits of what lies in 16.
+// kCount numbers of 16 bits, as bits.
 template <Access kAccess, int kCount>
 __device__ void read_halves(std::uint32_t (&bits)[kCount], const std::uint16_t* from) {
   if constexpr (kAccess == Access::Packs && kCount == 4) {
@@ -136,7 +136,7 @@ __device__ void write_halves(std::uint16_t* to, const std::uint32_t (&bits)[kCou
   }
 }
 
-// The same way for all threads of a kernel.
+// Branches on the format. All threads of a kernel take the same way.
 template <Access kAccess, int kCount>
 __device__ void read_gradients(float (&values)[kCount], const OptimizerState& s, std::int64_t i) {
   if (s.g != nullptr) return read_numbers<kAccess>(values, s.g + i);

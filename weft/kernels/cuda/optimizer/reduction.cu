@@ -1,4 +1,5 @@
-// Sums over long vectors, fp64, in runs of a fixed size, one block each; then one block adds them.
+// Sums over long vectors in fp64, in runs of a fixed size, one block each. One block then adds the
+// runs.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/block_sums.h"
 #include "weft/kernels/cuda/device/operations.h"

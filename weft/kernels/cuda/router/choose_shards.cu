@@ -1,4 +1,4 @@
-// A choice for each of the ranks that share its expert; a thread takes a token.
+// Chooses the ranks that share an expert, once per chosen expert. A thread takes a token.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 
@@ -11,14 +11,14 @@ constexpr int kThreads = 128;
 struct Sharding {
   std::int64_t tokens, k;
   ExpertShards ranks;
-  const std::int32_t* expert;  // of a slot
+  const std::int32_t* expert;  // (slots)
   const float* p;
   std::int32_t *chosen, *copy;
   float* chosen_p;
 };
 
-// Slots of one token whose experts the same ranks share; those without an expert go with the slots
-// before them.
+// Run: slots of one token whose experts the same ranks share. Slots without an expert belong to the
+// run before them.
 __device__ std::int64_t end_of_run(const std::int32_t* expert,
                                    std::int64_t begin,
                                    const Sharding& s) {
@@ -32,7 +32,7 @@ __device__ std::int64_t end_of_run(const std::int32_t* expert,
   return end;
 }
 
-// Within a run all choices of the first rank, then all of the second.
+// Within a run: all choices of the first rank, then all of the second.
 __device__ void choose_in_run(const Sharding& s,
                               std::int64_t token,
                               std::int64_t begin,

@@ -1,10 +1,11 @@
-// An expert keeps its `capacity` best slots. Better is a larger ordinal of the probability (or all
-// are equal, where the first tokens stay), then the earlier slot.
+// An expert keeps its `capacity` best slots. Better is a larger ordinal of the probability, then
+// the earlier slot. If the first tokens stay, all ordinals are equal.
 //
-// First the ordinal of each expert's last kept slot, eight bits at a time: count the slots by their
-// next digit, take the digit at which the capacity is reached. Then, of the slots with that very
-// ordinal, the first ones: the slots are cut into runs, one a warp, and a slot's place among the
-// equal ones is the number in the runs before its own plus that before it in its run.
+// The first step finds the ordinal of each expert's last kept slot, eight bits at a time: it counts
+// the slots by their next digit, and takes the digit at which the capacity is reached. The second
+// step keeps the first slots with that very ordinal. The slots are cut into runs, one per warp. A
+// slot's place among its equals is their number in the runs before its own, and before it in its
+// run.
 #include <algorithm>
 
 #include "weft/kernels/cuda/device/arguments.h"
@@ -31,16 +32,16 @@ struct Dropping {
   std::int32_t* kept_expert_of;
   std::int64_t* dropped;
 
-  // Between the kernels.
+  // State between the kernels.
   std::int64_t run = 0, runs = 0;         // slots in a run, a multiple of 32; runs
   std::uint32_t* digit_counts = nullptr;  // (experts, kDigits)
-  std::uint32_t* least = nullptr;         // (experts): the ordinal of the last slot that stays
-  std::uint32_t* better = nullptr;        // (experts): how many slots have a larger one
-  // (experts, runs): how many have that very ordinal; then how many in the runs before
+  std::uint32_t* least = nullptr;         // (experts): ordinal of the last slot that stays
+  std::uint32_t* better = nullptr;        // (experts): slots with a larger one
+  // (experts, runs): slots with that very ordinal; then such slots in the runs before
   std::uint32_t* equal = nullptr;
 };
 
-// A slot that is none (beyond the last, or of an expert that is none) has expert -1.
+// Slot of an expert. expert is -1 beyond the last slot, and for an expert that does not exist.
 struct Slot {
   std::int64_t index;
   std::int32_t expert;
@@ -54,7 +55,7 @@ __device__ Slot slot_at(const Dropping& d, std::int64_t index) {
   return {index, e, d.keep == Keep::MostProbable ? ordinal(d.p[index]) : 0};
 }
 
-// The first of the lanes with the same value speaks for them.
+// Lanes with the same value. The first of them acts for all.
 struct Peers {
   unsigned lanes;
 
@@ -66,7 +67,7 @@ __device__ Peers peers_of(std::int64_t value) {
   return {__match_any_sync(kAllLanes, static_cast<unsigned long long>(value))};
 }
 
-// Of slots whose higher digits are those of `least`.
+// Counts the slots whose higher digits are those of `least`.
 __global__ void count_digits(Dropping d, int shift) {
   for (std::int64_t begin = first_warp() * kWarp; begin < d.slots; begin += warp_step() * kWarp) {
     const Slot slot = slot_at(d, begin + lane());
@@ -85,16 +86,16 @@ __global__ void count_digits(Dropping d, int shift) {
   }
 }
 
-// A warp takes an expert, a lane eight digits, the largest first: the digit at which the better
-// slots and those of this and larger digits reach the capacity, or 0 where they never do. The
-// counts are zero afterwards.
+// Finds the next digit of each expert. A warp takes an expert, a lane eight digits, the largest
+// first. It is the digit at which the better slots and those of this and larger digits reach the
+// capacity; 0: they never do. The counts are zero afterwards.
 __global__ void take_digits(Dropping d, int shift) {
   for (std::int64_t e = first_warp(); e < d.experts; e += warp_step()) {
     std::uint32_t* counts = d.digit_counts + e * kDigits;
     const int first = kDigits - 1 - lane() * kDigitsOfLane;
     std::int64_t own = 0;
     for (int i = 0; i < kDigitsOfLane; ++i) own += counts[first - i];
-    std::int64_t above = own;  // first with our own
+    std::int64_t above = own;  // first with this lane's own
     for (int step = 1; step < kWarp; step *= 2) {
       const std::int64_t other = __shfl_up_sync(kAllLanes, above, step);
       if (lane() >= step) above += other;
@@ -129,7 +130,7 @@ __global__ void count_equal(Dropping d) {
   }
 }
 
-// A warp takes an expert: its counts of the runs become those of the runs before.
+// Turns counts of the runs into counts of the runs before. A warp takes an expert.
 __global__ void sum_equal(Dropping d) {
   for (std::int64_t e = first_warp(); e < d.experts; e += warp_step()) {
     std::uint32_t before = 0;
@@ -148,7 +149,7 @@ __global__ void sum_equal(Dropping d) {
   }
 }
 
-// Whether the slot stays; its equals are counted on. Every lane of the run's warp takes part.
+// True if the slot stays. Its equals are counted on. Every lane of the run's warp takes part.
 __device__ bool stays(const Dropping& d, const Slot& slot, std::int64_t run) {
   std::uint32_t* count = equal_of(d, slot, run);
   const Peers peers = peers_of(reinterpret_cast<std::int64_t>(count));
@@ -192,7 +193,7 @@ __global__ void pass_kept(float* dp,
   }
 }
 
-// Short runs, as long as the counts of all of them have room.
+// Runs as short as the room for their counts allows.
 std::int64_t run_for(std::int64_t slots, std::int64_t experts) {
   constexpr std::int64_t kShortest = 1024, kMostCounts = 4 << 20;
   const std::int64_t fitting = (slots * experts + kMostCounts - 1) / kMostCounts;
@@ -210,7 +211,7 @@ void take_workspace(Stream& stream, Dropping& d) {
   d.equal = d.better + d.experts;
 }
 
-// A grid whose warps take `rows`.
+// Grid whose warps take `rows`.
 unsigned blocks_of(std::int64_t rows) {
   return blocks_for(std::max<std::int64_t>(rows, 1), kWarps);
 }

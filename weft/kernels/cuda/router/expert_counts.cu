@@ -1,4 +1,4 @@
-// How many rows each expert has, and what follows for its bias.
+// Rows of each expert, and the step of its bias that follows.
 #include <algorithm>
 
 #include "weft/kernels/cuda/device/arguments.h"
@@ -10,12 +10,12 @@ namespace expert_counts_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kSlots = 8;  // of a thread, where there are enough
-// What the shared memory of a block has room for.
+constexpr int kSlots = 8;  // per thread, if there are enough
+// Limit from the shared memory of a block.
 constexpr std::int64_t kMostExperts = 8192;
 
-// A block counts slots of a run in its shared memory, then adds its counts to those of the run.
-// Whole numbers: their sums do not depend on the order.
+// A block counts slots of a run in its shared memory, then adds its counts to the run's. Whole
+// numbers: their sums do not depend on the order.
 __global__ void count(Matrix<std::int64_t> sums,
                       Matrix<std::int32_t> experts,
                       TokenRuns runs,
@@ -52,7 +52,8 @@ __global__ void move(float* bias, const std::int64_t* rows_of, std::int64_t expe
   for (std::int64_t e = threadIdx.x; e < experts; e += blockDim.x) sum += rows_of[e];
   sum = block_sum(sum);
   for (std::int64_t e = threadIdx.x; e < experts; e += blockDim.x) {
-    const std::int64_t rows = rows_of[e] * experts;  // against the sum, so that nothing is rounded
+    const std::int64_t rows =
+        rows_of[e] * experts;  // compared with the sum, so that nothing is rounded
     bias[e] += rows < sum ? rate : rows > sum ? -rate : 0.0f;
   }
 }
@@ -67,7 +68,7 @@ void count_experts(Stream& stream, Tensor counts, Tensor experts, const TokenRun
         "the rows of {} experts; this device has room for {}",
         sums.columns,
         expert_counts_kernels::kMostExperts);
-  // Longer than all tokens, a run may not fit its number.
+  // A run longer than all tokens may not fit its number.
   const TokenRuns held{.first = runs.first,
                        .length = std::min(runs.length, runs.first + chosen.rows + 1)};
   const std::int64_t slots = std::min(chosen.rows, held.length) * chosen.columns;

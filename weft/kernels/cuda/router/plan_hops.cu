@@ -1,5 +1,5 @@
-// How many rows go where, from what all ranks counted. The table has a line a rank, a few hundred
-// at most: one block reads it.
+// Rows from rank to rank, from the counts of all ranks. The table has a line per rank, a few
+// hundred at most: one block reads it.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/block_sums.h"
 #include "weft/kernels/cuda/device/operations.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
 
-// One number that a rank announces, and what it may be.
+// Number that a rank announces, and its upper bound.
 struct Announced {
   FaultCode code;
   std::int64_t count, most;
@@ -18,7 +18,7 @@ struct Announced {
   __device__ bool bounded() const { return count >= 0 && count <= most; }
 };
 
-// The counts of all ranks. They come from other ranks, so they are checked before they are used.
+// Counts of all ranks. They come from other ranks, and are checked before they are used.
 struct CountTable {
   Matrix<std::int64_t> counts;
   Hops hops;
@@ -39,8 +39,8 @@ struct CountTable {
     return sum;
   }
 
-  // What a rank announces, in the order of the checks: the rows for each machine; for each rank the
-  // rows, then the slots; and last the slots in all, of which `announced_slots` tells.
+  // Numbers of a rank, in the order of the checks: the rows for each machine; for each rank the
+  // rows, then the slots; at last the sum of the slots (`announced_slots`).
   __device__ std::int64_t numbers() const { return machines + 2 * hops.ranks + 1; }
   __device__ Announced announced(std::int64_t source, std::int64_t number) const {
     if (number < machines) {
@@ -59,7 +59,7 @@ struct CountTable {
   }
 };
 
-// The first number that `source` cannot have, or numbers() where it can have all. For a warp.
+// First number out of bounds of `source`; numbers(): none. A warp calls it.
 __device__ std::int64_t first_wrong(const CountTable& table, std::int64_t source) {
   const std::int64_t in_all = table.numbers() - 1;
   std::int64_t wrong = table.numbers(), slots = 0;
@@ -77,9 +77,10 @@ __device__ std::int64_t first_wrong(const CountTable& table, std::int64_t source
   return wrong;
 }
 
-// False, and a fault, where a member announces what it cannot have. Every thread gets the answer.
+// False: a member announces a number out of bounds, and a fault is raised. Every thread gets the
+// answer.
 __device__ bool check_counts(const CountTable& table, const Faults& faults) {
-  __shared__ unsigned long long first;  // over all sources
+  __shared__ unsigned long long first;  // minimum over all sources
   if (threadIdx.x == 0) first = ~0ull;
   __syncthreads();
   const std::int64_t numbers = table.numbers();
@@ -105,7 +106,7 @@ __device__ bool check_counts(const CountTable& table, const Faults& faults) {
   return false;
 }
 
-// False where somebody's budget is not enough. Every thread gets the answer.
+// False: the budget of a rank is too small. Every thread gets the answer.
 __device__ bool budget_is_enough(const CountTable& table) {
   int over = 0;
   for (std::int64_t r = threadIdx.x; r < table.hops.ranks && table.hops.budget > 0; r += kThreads) {

@@ -1,4 +1,4 @@
-// Load-balancing loss and z-loss; a warp takes a token. Without tokens both are 0.
+// Load-balancing loss and z-loss. A warp takes a token. Without tokens both are 0.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/warps.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
 
-// A batch of tokens, and the rows each expert has in each of its runs.
+// Batch of tokens, and the rows of each expert in each of its runs.
 struct Batch {
   Matrix<float> logits;
   Matrix<std::int64_t> counts;
@@ -20,7 +20,8 @@ struct Batch {
   Score score;
 };
 
-// rows_of_run[g] = the sum of the counts of run g: whole numbers, so that no order shows.
+// rows_of_run[g] = the sum of the counts of run g. Whole numbers: their sums do not depend on the
+// order.
 __global__ void sum_runs(double* rows_of_run, Matrix<std::int64_t> counts) {
   for (std::int64_t run = first_warp(); run < counts.rows; run += warp_step()) {
     double sum = 0;
@@ -32,7 +33,7 @@ __global__ void sum_runs(double* rows_of_run, Matrix<std::int64_t> counts) {
   }
 }
 
-// Each expert's share of the rows of a token's run, times the number of experts: 1 where they are
+// Load of each expert: its share of the rows of a token's run, times the number of experts. 1:
 // even.
 struct Loads {
   const std::int64_t* counts;
@@ -49,11 +50,11 @@ __device__ Loads loads_of(const Batch& batch, std::int64_t t) {
   return {batch.counts.row(run), batch.counts.columns, batch.rows_of_run[run]};
 }
 
-// A token's scores over all experts, scaled to sum 1.
+// Scores of a token over all experts, scaled to sum 1.
 struct Scores {
   Score score;
   float lse = 0;   // softmax
-  double sum = 1;  // of scores of their own
+  double sum = 1;  // other scores
 
   __device__ double scaled(float x) const {
     if (score == Score::Softmax) return double(expf(x - lse));
@@ -68,7 +69,7 @@ __device__ Scores sum_up(Score score, const float* x, std::int64_t n) {
   return {.score = score, .sum = warp_sum(sum) + double(kLeastSum)};
 }
 
-// sum over experts of the token's score times the expert's load.
+// Sum over experts of the token's score times the expert's load.
 __device__ double weighted_scores(const Scores& scores,
                                   const float* x,
                                   const Loads& loads,
@@ -78,7 +79,7 @@ __device__ double weighted_scores(const Scores& scores,
   return warp_sum(sum);
 }
 
-// parts[b] = the sum over the warps of block b, each of which brings its own.
+// parts[b] = the sum over the warps of block b. Each warp brings its own number.
 __device__ void write_part(double* parts, double of_warp) {
   const double sum = block_sum(lane() == 0 ? of_warp : 0.0);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
@@ -134,7 +135,7 @@ __global__ void z_dgrad(Matrix<float> dlogits, Matrix<float> logits, float scale
   }
 }
 
-// One block.
+// Runs in one block.
 __global__ void write_mean(float* loss, const double* parts, unsigned n, std::int64_t rows) {
   double sum = 0;
   for (unsigned i = threadIdx.x; i < n; i += blockDim.x) sum += parts[i];
@@ -177,9 +178,9 @@ void balance_loss_forward(Stream& stream,
   });
 }
 
-// The loads are constants; the scores s, scaled to sum 1, carry the gradient. Softmax:
-// dlogit = s_e * (load_e - sum over f of s_f load_f). Scores r of their own: dr_e is the bracket
-// over the sum of r, and dlogit = dr_e times the slope.
+// The loads are constants; the scores s, scaled to sum 1, carry the gradient. Softmax: dlogit = s_e
+// * (load_e - sum over f of s_f load_f). Other scores r: dr_e is the bracket over the sum of r, and
+// dlogit = dr_e times the slope.
 void balance_loss_dgrad(Stream& stream,
                         Tensor dlogits,
                         Tensor logits,

@@ -1,4 +1,4 @@
-// Randomness in front of the router. What is drawn depends on the token, never on who draws it.
+// Randomness in front of the router. Draws depend on the token, never on the rank that draws.
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
 #include "weft/kernels/cuda/device/random.h"

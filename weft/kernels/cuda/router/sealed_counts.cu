@@ -1,4 +1,4 @@
-// Counts that travel with a code, so that a damaged message is known as one.
+// Counts that travel with a code, which reveals a damaged message.
 #include "weft/base/sealed_count.h"
 #include "weft/kernels/cuda/device/arguments.h"
 #include "weft/kernels/cuda/device/operations.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// base::seal.
+// As base::seal.
 __device__ std::int64_t sealed(std::int64_t count, std::int64_t member, std::int64_t place) {
   constexpr int kCountBits = 40;
   static_assert(base::kLargestSealable == (std::int64_t{1} << kCountBits) - 1);

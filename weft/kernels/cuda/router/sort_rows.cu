@@ -1,9 +1,10 @@
-// Which rows travel: one for each chosen expert, or one for each group of experts chosen from.
+// Rows that travel: one per chosen expert, or one per group of experts chosen from.
 //
-// A stable counting sort. The slots are cut into pieces of neighbours, one warp a piece. Each piece
-// counts its slots by key (an expert, or a group); for each key the counts are summed over the
-// pieces before; a single block decides where the rows of each key start, or that they do not fit;
-// then each piece gives its slots their rows in order. Nothing depends on which piece is first.
+// A stable counting sort. The slots are cut into pieces of neighbours, one warp each. A piece
+// counts its slots by key (an expert, or a group). For each key the counts are summed over the
+// pieces before. A single block decides where the rows of each key start, or that they do not fit.
+// Then each piece gives its slots their rows in order. The order in which pieces run changes
+// nothing.
 #include <algorithm>
 
 #include "weft/kernels/cuda/device/arguments.h"
@@ -15,9 +16,9 @@ namespace sort_rows_kernels {
 namespace {
 
 constexpr int kThreads = 256, kMostThreads = 1024;
-constexpr std::int64_t kMostKeys = 4096;         // two counters of each fit into shared memory
-constexpr std::int64_t kSlotsOfPiece = 128;      // at least: pieces for all multiprocessors
-constexpr std::int64_t kManyPieces = 1024;       // more take longer to sum than they gain
+constexpr std::int64_t kMostKeys = 4096;     // two counters per key fit into shared memory
+constexpr std::int64_t kSlotsOfPiece = 128;  // at least, for enough pieces for all multiprocessors
+constexpr std::int64_t kManyPieces = 1024;   // more take longer to sum than they gain
 constexpr std::int64_t kMostCounters = 4 << 20;  // of all pieces: 16 MiB
 constexpr std::int32_t kNoKey = -1;              // a slot that gets no row
 constexpr unsigned kNoSlot = 0xffffffffu;
@@ -33,20 +34,20 @@ Choices choices_of(Stream& stream, const Tensor& experts_Tk) {
   return {experts_Tk.dim(0), experts_Tk.dim(1), data<std::int32_t>(stream, experts_Tk)};
 }
 
-// What the pieces find, and what was decided.
+// Findings of the pieces, and the decision.
 struct Verdict {
-  unsigned wrong_slot;    // the first whose choice is out of order, or kNoSlot
-  unsigned crowded_slot;  // the first that is a row too many for its token
-  int rows_fit;           // only then rows are written
+  unsigned wrong_slot;    // first slot with a choice out of order, or kNoSlot
+  unsigned crowded_slot;  // first slot that is a row too many for its token
+  int rows_fit;           // rows are written only if 1
 };
 
-// A counter for each key and piece, and what follows from them; in the stream's scratch.
+// Counters per key and piece, and sums of them, in the stream's scratch memory.
 struct Counters {
   std::int64_t keys = 0, pieces = 0, slots_of_piece = 0;
   Verdict* verdict = nullptr;
-  std::int32_t* totals = nullptr;  // of a key
-  std::int32_t* starts = nullptr;  // the first row of a key
-  std::int32_t* counts = nullptr;  // (keys, pieces): first of the piece, then of those before it
+  std::int32_t* totals = nullptr;  // (keys)
+  std::int32_t* starts = nullptr;  // (keys): first row
+  std::int32_t* counts = nullptr;  // (keys, pieces): of the piece; then of the pieces before it
 
   __device__ std::int32_t& count(std::int64_t key, std::int64_t piece) const {
     return counts[key * pieces + piece];
@@ -68,13 +69,13 @@ Counters counters_of(Stream& stream, std::int64_t slots, std::int64_t keys) {
   return c;
 }
 
-// Every choice is a row. The key of a slot: its expert, counted from `first`.
+// Every choice is a row. Key of a slot: its expert, counted from `first`.
 struct ByExpert {
   Choices choices;
   std::int64_t first, experts, room;
-  std::int64_t room_each;                     // padded: of an expert; else 0
-  std::int32_t *row_of, *slot_of, *token_of;  // of a slot; of a row
-  std::int64_t* counts;                       // of an expert
+  std::int64_t room_each;                     // rows of an expert if padded, else 0
+  std::int32_t *row_of, *slot_of, *token_of;  // by slot; by row
+  std::int64_t* counts;                       // (experts)
 
   __device__ std::int32_t key_of(std::int64_t slot, Verdict*) const {
     const std::int32_t expert = choices.expert[slot];
@@ -88,18 +89,18 @@ struct ByExpert {
   }
 };
 
-// A choice, beside the choices of its token before it.
+// Choice of a token, beside its earlier choices.
 struct Choice {
   std::int32_t expert, group;
-  std::int32_t last;   // group before, or -1
-  std::int32_t place;  // groups before
-  bool wrong;          // of no group, or of one before the last
+  std::int32_t last;   // group of the choice before, or -1
+  std::int32_t place;  // number of groups before
+  bool wrong;          // no group, or a group before the last one
 
   __device__ bool taken() const { return expert >= 0; }
   __device__ bool begins_group() const { return taken() && !wrong && group != last; }
 };
 
-// In numbers of 32 bits, whose quotients take a fraction of the time.
+// Groups in 32 bits: a division takes a fraction of the time.
 struct Groups {
   Choices choices;
   std::int32_t first, width, count;
@@ -111,12 +112,12 @@ struct Groups {
         count(std::int32_t(number)) {}
 
   __device__ std::int32_t group_of(std::int32_t expert) const { return (expert - first) / width; }
-  // The first slot of the token that has this one.
+  // First slot of the token of this slot.
   __device__ unsigned begin_of(std::int64_t slot) const {
     const auto k = unsigned(choices.k);
     return unsigned(slot) / k * k;
   }
-  // Of a slot before which the choices of the token are right.
+  // Choice of a slot. All choices of the token before it must be right.
   __device__ Choice choice(std::int64_t slot) const {
     Choice c{.expert = choices.expert[slot], .group = -1, .last = -1, .place = 0, .wrong = false};
     for (std::int64_t i = begin_of(slot); i < slot; ++i) {
@@ -142,8 +143,8 @@ struct Groups {
   }
 };
 
-// Every group that a token chose from is a row. The key of a slot: the group, at the first choice
-// from it.
+// Every group that a token chose from is a row. Key of a slot: its group, at the first choice from
+// it.
 struct ByGroup {
   Groups groups;
   std::int64_t room;  // rows
@@ -178,7 +179,7 @@ struct Integers {
   std::int64_t count = 0;
 };
 
-// Makes the outputs -1, and the verdict one of nothing found.
+// Sets the outputs to -1, and the verdict to nothing found.
 __global__ void begin(Verdict* verdict, Integers a, Integers b, Integers c) {
   if (first_index() == 0) *verdict = {kNoSlot, kNoSlot, 0};
   for (std::int64_t i = first_index(); i < a.count; i += index_step()) a.data[i] = -1;
@@ -186,7 +187,7 @@ __global__ void begin(Verdict* verdict, Integers a, Integers b, Integers c) {
   for (std::int64_t i = first_index(); i < c.count; i += index_step()) c.data[i] = -1;
 }
 
-// One warp a block, one block a piece.
+// Runs with one warp per block, and one block per piece.
 template <typename Sorting>
 __global__ void count_pieces(Sorting sorting, std::int64_t slots, Counters counters) {
   extern __shared__ std::int32_t counts[];
@@ -204,7 +205,7 @@ __global__ void count_pieces(Sorting sorting, std::int64_t slots, Counters count
   }
 }
 
-// A block a key.
+// Runs with one block per key.
 __global__ void sum_pieces(Counters counters) {
   const std::int64_t key = blockIdx.x;
   std::int32_t before = 0;
@@ -218,8 +219,8 @@ __global__ void sum_pieces(Counters counters) {
   if (threadIdx.x == 0) counters.totals[key] = before;
 }
 
-// Where the rows of each key start when they follow each other. Returns the rows in all; for one
-// block.
+// Start of the rows of each key, if they follow each other. Returns the number of rows. One block
+// calls it.
 __device__ std::int64_t pack_keys(const Counters& counters) {
   std::int64_t before = 0;
   for (std::int64_t first = 0; first < counters.keys; first += blockDim.x) {
@@ -270,17 +271,18 @@ __device__ void place_keys(const ByGroup& s, const Counters& counters, const Fau
   verdict.rows_fit = 1;
 }
 
-// One block.
+// Runs in one block.
 template <typename Sorting>
 __global__ void __launch_bounds__(kMostThreads)
     place(Sorting sorting, Counters counters, Faults faults) {
   place_keys(sorting, counters, faults);
 }
 
-// One warp a block, one block a piece. Slots of one key find each other by their lanes.
+// Runs with one warp per block, and one block per piece. Slots of one key find each other by their
+// lanes.
 template <typename Sorting>
 __global__ void rank_pieces(Sorting sorting, std::int64_t slots, Counters counters) {
-  extern __shared__ std::int32_t next[];  // row of a key
+  extern __shared__ std::int32_t next[];  // (keys): next row
   if (!counters.verdict->rows_fit) return;
   const std::int64_t piece = blockIdx.x, begin = piece * counters.slots_of_piece;
   const std::int64_t end = min(begin + counters.slots_of_piece, slots);
@@ -322,7 +324,7 @@ void launch_begin(cudaStream_t handle, Verdict* verdict, Integers a, Integers b,
   begin<<<blocks_for(most, kThreads), kThreads, 0, handle>>>(verdict, a, b, c);
 }
 
-// Counts of groups in the stream's scratch: rows, then choices; and the verdict.
+// Counts of groups in the stream's scratch memory: rows, then choices; and the verdict.
 struct GroupCounts {
   std::int32_t *rows, *chosen;
   Verdict* verdict;
@@ -333,7 +335,7 @@ __global__ void begin_counts(GroupCounts to, std::int64_t groups) {
   for (std::int64_t g = first_index(); g < groups; g += index_step()) to.rows[g] = to.chosen[g] = 0;
 }
 
-// Sums of a block first: all tokens may have chosen from one group.
+// Sums within a block first: all tokens may have chosen from one group.
 __global__ void count_groups(Groups groups, GroupCounts to) {
   extern __shared__ std::int32_t counts[];
   std::int32_t *rows = counts, *chosen = counts + groups.count;

@@ -1,5 +1,5 @@
-// The router's choice; a warp takes a token. With probabilities renormalised to sum 1, a softmax
-// over all experts and one over the chosen ones are the same numbers, so softmax has two cases:
+// Choice of the router. A warp takes a token. With probabilities renormalised to sum 1, a softmax
+// over all experts and one over the chosen ones give the same numbers. So softmax has two cases:
 // over all, and over the chosen. Other scores are functions of one logit each.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ namespace top_k_kernels {
 namespace {
 
 constexpr int kWarps = 4;
-// What the shared memory of a block of one warp has room for.
+// Limit from the shared memory of a block of one warp.
 constexpr std::int64_t kMostExperts = 4096;
 
 struct Router {
@@ -46,7 +46,7 @@ __device__ Over softmax_over(const TopK& options) {
              : Over::AllExperts;
 }
 
-// A warp's part of the shared memory; each has room for one number an expert.
+// Part of the shared memory for a warp: room for one number per expert, three times.
 struct Desk {
   float *keys, *worths;
   std::int32_t* chosen;
@@ -64,8 +64,8 @@ __device__ int count_from(std::uint32_t least, const float* keys, int n) {
   return __reduce_add_sync(kAllLanes, count);
 }
 
-// From this ordinal on there are k keys, or more where several have that very ordinal. It is found
-// bit by bit.
+// Ordinal that at least k keys reach: k, or more if several have that very ordinal. It is found bit
+// by bit.
 __device__ std::uint32_t least_of_largest(const float* keys, int n, int k) {
   std::uint32_t least = 0;
   for (std::uint32_t bit = 0x80000000u; bit != 0; bit >>= 1) {
@@ -76,9 +76,9 @@ __device__ std::uint32_t least_of_largest(const float* keys, int n, int k) {
   return least;
 }
 
-// The k largest, equal ones by ascending index; in ascending order of index.
+// Chooses the k largest, equal ones by ascending index. The result is in ascending order of index.
 __device__ void choose(std::int32_t* chosen, int k, const float* keys, int n) {
-  __syncwarp();  // the keys are written, and nobody reads the last choice any more
+  __syncwarp();  // the keys are written, and the last choice is read
   const std::uint32_t least = least_of_largest(keys, n, k);
   int equal_left = k - count_from(least + 1, keys, n);
   int held = 0;
@@ -109,7 +109,7 @@ __device__ void fill_keys(float* keys, const float* x, const float* bias, const 
   }
 }
 
-// Keys outside the best groups become -infinity.
+// Sets keys outside the best groups to -infinity.
 __device__ void keep_best_groups(const Desk& desk, int experts, const GroupLimit& limit) {
   const int groups = int(limit.groups), size = experts / groups, counted = int(limit.counted);
   for (int g = 0; g < groups; ++g) {
@@ -120,7 +120,7 @@ __device__ void keep_best_groups(const Desk& desk, int experts, const GroupLimit
     if (lane() == 0) desk.worths[g] = worth;
   }
   choose(desk.chosen, int(limit.kept), desk.worths, groups);
-  float* is_kept = desk.worths;  // from here on
+  float* is_kept = desk.worths;  // its name from here on
   for (int g = lane(); g < groups; g += kWarp) is_kept[g] = 0;
   __syncwarp();
   for (int j = lane(); j < int(limit.kept); j += kWarp) is_kept[desk.chosen[j]] = 1;
@@ -182,7 +182,7 @@ __device__ void probabilities(float* p,
   }
 }
 
-// `bias`: null for none.
+// `bias`; nullptr: none.
 __global__ void forward(Router router, const float* bias) {
   const TopK& options = router.options;
   const Desk desk = own_desk(router.all());
@@ -196,15 +196,15 @@ __global__ void forward(Router router, const float* bias) {
   }
 }
 
-// One token's slots on the way back. dp and p are given as they are, with the factor.
+// Slots of one token in the backward. dp and p are as given, with the factor.
 struct Slots {
   const std::int32_t* chosen;
   const float *p, *dp;
-  float dot;  // the sum of p dp, over the factor
+  float dot;  // sum of p dp, over the factor
 };
 
-// With s the softmax and q its chosen part: dlogits = s * (dq - sum(q dq)), where dq and, over the
-// chosen experts, s are zero for an expert that was not chosen; p = factor q and dq = factor dp.
+// Softmax s, with its chosen part q: dlogits = s * (dq - sum(q dq)). For an expert that was not
+// chosen dq is zero; over the chosen experts s is zero too. p = factor q and dq = factor dp.
 __device__ void softmax_dgrad(float* dx, const float* x, const Slots& slots, const Router& router) {
   if (softmax_over(router.options) == Over::AllExperts) {
     const float lse = warp_log_sum_exp(x, router.all());
@@ -217,7 +217,7 @@ __device__ void softmax_dgrad(float* dx, const float* x, const Slots& slots, con
   }
 }
 
-// With s the score, q = s / sum(s): ds = (dq - sum(q dq)) / sum(s), or dq where nothing divides.
+// Score s, with q = s / sum(s): ds = (dq - sum(q dq)) / sum(s), or dq if nothing divides.
 __device__ void own_score_dgrad(float* dx,
                                 const float* x,
                                 const Slots& slots,
@@ -236,7 +236,7 @@ __device__ void own_score_dgrad(float* dx,
   }
 }
 
-// Says so where one of the k experts is none.
+// Raises a fault if one of the k experts does not exist.
 __device__ bool all_in_range(const std::int32_t* chosen, const Router& router, Faults faults) {
   for (int begin = 0; begin < router.k(); begin += kWarp) {
     const int j = begin + lane();

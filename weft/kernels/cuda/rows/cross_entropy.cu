@@ -1,5 +1,5 @@
-// Cross entropy: a block takes a row, and each thread four neighbouring logits at a time, several
-// times before it looks at the first of them.
+// Cross entropy. A block takes a row, a thread four neighbouring logits at a time. Several such
+// loads are in flight before the first is used.
 #include <cfloat>
 #include <limits>
 
@@ -15,16 +15,16 @@ namespace {
 using FourFloats = Pack<float, 4>;
 
 constexpr int kThreads = 512;
-constexpr int kBlocks = 3;                     // on a multiprocessor at once
-constexpr int kAhead = 4;                      // fours that a thread has on their way
-constexpr int kTaken = kThreads * kAhead * 4;  // logits of a block at once
+constexpr int kBlocks = 3;                     // per multiprocessor
+constexpr int kAhead = 4;                      // fours that a thread has in flight
+constexpr int kTaken = kThreads * kAhead * 4;  // logits per step of a block
 
-// The first of the j-th four of this thread, of those that begin at `begin`.
+// First logit of the j-th four of this thread, of those that begin at `begin`.
 __device__ std::int64_t first_of_four(std::int64_t begin, int j) {
   return begin + (j * kThreads + int(threadIdx.x)) * 4;
 }
 
-// The four from x[i] on; -infinity, which adds nothing to a sum of e^x, where the n end.
+// Loads the four from x[i] on. Past n: -infinity, which adds nothing to a sum of e^x.
 template <Access kAccess>
 __device__ FourFloats logits_from(const float* x, std::int64_t i, std::int64_t n) {
   if (i + 4 <= n) return read_once<kAccess, 4>(x + i);
@@ -36,14 +36,15 @@ __device__ FourFloats logits_from(const float* x, std::int64_t i, std::int64_t n
   return packed<float>(four);
 }
 
-// A label that is none of the vocabulary is a fault, and taken for none. By all threads of a block.
+// Label of a row. A label outside of the vocabulary is a fault, and counts as none. All threads of
+// a block call it.
 __device__ std::int64_t label_in(std::int64_t vocabulary, std::int32_t label, Faults faults) {
   if (label < vocabulary) return label;
   if (threadIdx.x == 0) faults.raise(FaultCode::LabelOutOfRange, label, vocabulary);
   return -1;
 }
 
-// The fours of this thread. Where all are there, nothing is asked between one load and the next.
+// Loads the fours of this thread. If all exist, no test lies between the loads.
 template <Access kAccess>
 __device__ void take(FourFloats (&fours)[kAhead],
                      const float* x,
@@ -60,8 +61,8 @@ __device__ void take(FourFloats (&fours)[kAhead],
   }
 }
 
-// A sum of e^x as it grows, in units of e^largest. Below the least finite number nothing is large,
-// so that no difference of infinities arises where logits are -infinity.
+// Running sum of e^x, in units of e^largest. `largest` is at least the least finite number: no
+// difference of infinities arises from logits of -infinity.
 struct SumOfExp {
   float largest = -FLT_MAX;
   double sum = 0;
@@ -87,7 +88,7 @@ struct SumOfExp {
   }
 };
 
-// The logarithm of the sum of e^x, by all threads of a block.
+// Logarithm of the sum of e^x. All threads of a block call it.
 template <Access kAccess>
 __device__ float log_sum_exp(const float* x, std::int64_t n) {
   SumOfExp own;
@@ -101,7 +102,7 @@ __device__ float log_sum_exp(const float* x, std::int64_t n) {
   return static_cast<float>(static_cast<double>(largest) + log(sum));
 }
 
-// Ids of the whole vocabulary, those of this rank's logits from `before` on.
+// Ids of the whole vocabulary. This rank's logits begin at `before`.
 struct Ids {
   std::int64_t before, all;
 
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (threadIdx.x == 0) sums[t] = {log_sum, of_label};
 }
 
-// The sums of the parts of a vocabulary, one part's tokens after the other's.
+// Sums of the parts of a vocabulary, the tokens of one part after those of another.
 struct PartSums {
   const float2* sums;
   std::int64_t parts, tokens;
@@ -148,7 +149,7 @@ __global__ void join(float* loss, float* lse, PartSums from, const std::int32_t*
 // scale * (softmax - one hot).
 struct Gradient {
   bool is_labelled;
-  std::int64_t hot;  // among this rank's logits, or none of them
+  std::int64_t hot;  // index of the label, in or outside of this rank's logits
   float log_sum, scale;
 
   __device__ void put(float (&gradients)[4], const FourFloats& logits, std::int64_t i) const {
@@ -169,8 +170,9 @@ __device__ void write_from(T* to, const float (&four)[4], std::int64_t i, std::i
   }
 }
 
-// A row of dlogits may begin where the logits' row does. Then fp32 gradients lie where the thread
-// that writes them read, and bf16 ones where the block has read, now or before: it meets between.
+// Gradient of the logits; a row of dlogits may begin where the logits' row does. A thread then
+// writes fp32 gradients where it has read. bf16 gradients lie where the block has read, now or
+// before: the block synchronises between.
 template <Access kAccess, typename T>
 __global__ void __launch_bounds__(kThreads, kBlocks) dgrad(Matrix<T> dlogits,
                                                            Matrix<float> logits,

@@ -13,10 +13,10 @@ namespace embedding_kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kPiece = 1 << 20;  // positions sorted at once
+constexpr std::int64_t kPiece = 1 << 20;  // positions per sort
 constexpr unsigned long long kNone = ~0ull;
 
-// The ids of this rank's rows, among all.
+// Ids of this rank's rows, among all.
 struct Ids {
   std::int64_t rows, before, all;
 
@@ -53,7 +53,7 @@ __global__ void look_up(ByteRows x,
   }
 }
 
-// Positions of a piece of the tokens, to be sorted by row; those to be skipped have the row
+// Positions of a piece of the tokens, to be sorted by row. Skipped positions have the row
 // `ids.rows`, behind all others.
 struct Piece {
   std::int64_t begin, count;
@@ -77,7 +77,7 @@ __global__ void write_keys(Piece piece,
   }
 }
 
-// The end of the run of equal keys that begins at `begin`.
+// End of the run of equal keys that begins at `begin`.
 __device__ std::int64_t end_of_run(const std::uint32_t* keys,
                                    std::int64_t begin,
                                    std::int64_t count) {
@@ -93,7 +93,8 @@ __device__ std::int64_t end_of_run(const std::uint32_t* keys,
   return low;
 }
 
-// sum + the rows of the positions, in their order; several are asked for before the first is added.
+// sum + the rows of the positions, in their order. Several loads are in flight before the first is
+// added.
 template <typename T>
 __device__ float add_rows(float sum,
                           const Matrix<T>& rows,
@@ -123,8 +124,8 @@ void clear(cudaStream_t handle, const Matrix<float>& x) {
                                      : cudaMemset2DAsync(x.data, pitch, 0, width, rows, handle));
 }
 
-// A block takes some columns of the runs that begin where it looks; a token that occurs twice is
-// summed in the order of its positions. `dx` begins with the piece.
+// Sums the runs of equal tokens. A block takes some columns of the runs that begin in its range.
+// Rows of a token are summed in the order of its positions. `dx` begins with the piece.
 template <typename T>
 __global__ void add_runs(Matrix<float> dtable,
                          Matrix<T> dx,
@@ -150,8 +151,8 @@ __global__ void tell_first_wrong(const unsigned long long* first_wrong,
   faults.raise(FaultCode::TokenOutOfRange, ids[*first_wrong], vocabulary);
 }
 
-// The stream's scratch: the first wrong position, two buffers of keys and of positions, and the
-// rest for the sort itself.
+// Scratch memory of the stream: the first wrong position, two buffers of keys and of positions, and
+// the rest for the sort itself.
 struct SortRoom {
   unsigned long long* first_wrong;
   cub::DoubleBuffer<std::uint32_t> keys;
@@ -175,7 +176,7 @@ SortRoom sort_room(Stream& stream, std::int64_t count) {
           static_cast<std::size_t>(tensor::cuda::kWorkspaceBytes - used)};
 }
 
-// By id, stable in position.
+// Sorts by id, stable in position.
 void launch_sort(cudaStream_t handle, SortRoom& room, const Piece& piece) {
   const int bits = int(std::bit_width(static_cast<std::uint64_t>(piece.ids.rows)));
   const auto sort = [&](void* memory, std::size_t& bytes) {

@@ -15,15 +15,15 @@ namespace {
 
 __device__ bool names_row(std::int32_t i, std::int64_t rows) { return i >= 0 && i < rows; }
 
-// -1 names no row; anything else that names none is a fault.
+// -1 names no row. Any other number without a row is a fault.
 __device__ void check_index(std::int32_t i, std::int64_t rows, const Faults& faults) {
   if (!names_row(i, rows) && i != -1) faults.raise(FaultCode::RowOutOfRange, i, rows);
 }
 
-// Rows that a thread asks for before it writes the first: every blockDim.y-th of a block's.
+// Rows that a thread loads before it writes the first: every blockDim.y-th of a block's.
 constexpr int kRowsAtOnce = 4;
 
-// Words of all rows are gathered in slices, one behind the other: blockIdx.y is the slice.
+// Gathers words of all rows in slices, one behind another. blockIdx.y is the slice.
 template <typename Word>
 __global__ void gather(ByteRows to,
                        ByteRows from,
@@ -58,8 +58,8 @@ __global__ void gather(ByteRows to,
   }
 }
 
-// Where rows are copied more than once: as many words of a row as leave those of all rows in the
-// cache until the last copy of them is made. In whole lines, and enough of them for a warp.
+// Words of a slice, for rows that are copied more than once. The cache keeps the slices of all rows
+// until their last copy. Whole lines, and enough of them for a warp.
 template <typename Word>
 std::int64_t slice_words(const ByteRows& to, const ByteRows& from) {
   constexpr std::int64_t kCachedBytes = 16 << 20, kLeastBytes = 512, kLineBytes = 128;
@@ -71,8 +71,8 @@ std::int64_t slice_words(const ByteRows& to, const ByteRows& from) {
   return std::max<std::int64_t>(bytes / std::int64_t(sizeof(Word)), 1);
 }
 
-// y[t] = the rows of x that sources[t] names, summed in their order; and the residual last, whose
-// data is null where there is none.
+// y[t] = the rows of x that sources[t] names, summed in their order. The residual comes last;
+// nullptr: there is none.
 template <int N, typename Y, typename X>
 struct NamedSums {
   Matrix<Y> y;
@@ -94,7 +94,7 @@ struct NamedSums {
   }
 };
 
-// Rows shorter than a warp.
+// Sums rows shorter than a warp.
 template <int N, typename Y, typename X>
 __global__ void add_short(NamedSums<N, Y, X> sums, Faults faults) {
   for (std::int64_t t = first_row(); t < sums.y.rows; t += row_step()) {
@@ -110,8 +110,8 @@ __global__ void add_short(NamedSums<N, Y, X> sums, Faults faults) {
   }
 }
 
-// A warp sums so many rows at once, of which few may be named: what it asks for before it adds the
-// first is one of each. Its lanes read the names, each one of them.
+// Rows that a warp sums at once, of which few may be named. It loads one row of each before it adds
+// the first. A lane reads one name.
 constexpr int kSummedAtOnce = 4, kNamesAtOnce = kWarp / kSummedAtOnce;
 
 template <int N, typename Y, typename X>
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kRowThreads, 3)
       for (std::int64_t j = 0; j < sums.sources.columns; j += kNamesAtOnce) {
         const std::int32_t named = j == 0 ? first : name(t, j);
         if (begin == 0) check_index(named, sums.x.rows, faults);
-        // A bit for each name of each row.
+        // Has a bit for each name of each row.
         unsigned left = __ballot_sync(kAllLanes, names_row(named, sums.x.rows));
         while (left != 0) {
           Pack<X, N> packs[kSummedAtOnce];
@@ -180,14 +180,14 @@ __global__ void choices(Matrix<float> to,
   }
 }
 
-// Blocks of rows as one launch takes them: they travel in the kernel's parameters.
+// Blocks of rows of one launch, in the kernel's parameters.
 struct Batch {
   static constexpr int kMost = 64;
 
   RowBlock blocks[kMost];
-  std::int64_t begins[kMost];  // rows in the blocks before
+  std::int64_t begins[kMost];  // rows of the blocks before
   int count = 0;
-  std::int64_t rows = 0;  // in all
+  std::int64_t rows = 0;  // of all blocks
 
   explicit Batch(std::span<const RowBlock> of) : count(int(of.size())) {
     for (int b = 0; b < count; ++b) {
@@ -197,7 +197,7 @@ struct Batch {
     }
   }
 
-  // The last block that begins at or before a row of them all.
+  // Last block that begins at or before a row, counted over all blocks.
   __device__ int block_of(std::int64_t row) const {
     int low = 0, high = count;
     while (high - low > 1) {
