@@ -16,7 +16,7 @@ TEST(Bell, WaitingForAPastCountReturnsAtOnce) {
   EXPECT_EQ(bell.count(), seen + 1);
 }
 
-// Two threads hand a number to and fro: a lost ring would hang the test.
+// Two threads exchange a number; a lost ring would hang the test.
 TEST(Bell, NoRingIsLost) {
   constexpr int kTurns = 20000;
   Bell to, fro;

@@ -1,4 +1,4 @@
-// What a piece of config code complains about, as a list.
+// Complaints of config code, as a list.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// The complaints of the ConfigError that `act` throws; empty when it throws none.
+// Complaints of the ConfigError that `act` throws; empty: none thrown.
 std::vector<std::string> complaints_of(const std::function<void()>& act);
 
-// Whether some complaint contains every part.
+// True if some complaint contains every part.
 bool any_names(const std::vector<std::string>& complaints,
                std::initializer_list<std::string> parts);
 

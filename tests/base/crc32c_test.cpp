@@ -15,8 +15,7 @@ TEST(Crc32c, GivesThePublishedValues) {
   EXPECT_EQ(crc32c(std::string_view(std::string(32, '\xff'))), 0x62a8ab43u);  // RFC 3720
 }
 
-// Around the ends of words and of the chains that the instruction runs beside each other, from any
-// address.
+// Sizes around the ends of words and of the instruction's parallel chains, from any address.
 TEST(Crc32c, IsTheSameByInstructionAndByTables) {
   std::vector<std::byte> bytes(40000);
   std::uint32_t state = 1;

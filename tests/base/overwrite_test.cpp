@@ -1,4 +1,4 @@
-// Files of a user, and files that a command wrote before.
+// User files, and files that a command wrote before.
 #include "weft/base/files/overwrite.h"
 
 #include <gtest/gtest.h>

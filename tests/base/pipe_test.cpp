@@ -16,7 +16,7 @@ namespace pipe_test {
 
 namespace fs = std::filesystem;
 
-// As a shell's <(...): both ends are open before anyone reads.
+// Like a shell's <(...): both ends are open before the read.
 std::string read_what(const std::string& written, std::size_t limit) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::pipe(ends), 0);

@@ -12,7 +12,7 @@ namespace slice_test {
 
 using Runs = std::vector<Run>;
 
-// The elements of a slice, found one by one.
+// Elements of a slice, found one by one.
 std::vector<std::int64_t> elements_of(const Slice& slice) {
   std::vector<std::int64_t> part;
   for (std::int64_t i = 0; i < slice.global.elements(); ++i) {
@@ -67,7 +67,7 @@ TEST(Slice, RunsAreTheElementsWhateverIsCut) {
         Slice slice = slice_of(global, {a, b, c});
         EXPECT_EQ(elements_of(runs_of(slice)), elements_of(slice));
         const std::int64_t all = slice.elements.count;
-        // The share of an optimizer begins and ends anywhere.
+        // An optimizer shard begins and ends anywhere.
         for (std::int64_t begin = 0; begin <= all; begin += 3) {
           for (std::int64_t count = 0; begin + count <= all; count += 5) {
             slice.elements = {.begin = begin, .count = count};
@@ -85,7 +85,7 @@ TEST(Slice, WhatLiesInARangeOfTheGlobalTensorIsFound) {
   EXPECT_TRUE(runs_in(slice, {.begin = 5, .count = 5}).empty());
 }
 
-// In one range of the slice too: nothing of it lies between.
+// A single range in the slice too.
 TEST(Slice, RangesOfTheGlobalTensorAreRangesOfTheSlice) {
   Slice slice = slice_of({4, 6, 5}, {{{0, 1}, {3, 1}}, {{1, 2}, {5, 1}}, {{0, 2}, {4, 1}}});
   slice.elements = {.begin = 2, .count = slice.elements.count - 3};

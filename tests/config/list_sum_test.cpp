@@ -21,7 +21,7 @@ TEST(ListSum, IsAsPythonReadsIt) {
 }
 
 TEST(ListSum, AnythingElseIsNone) {
-  for (const char* none : {"[0,1]",  // a plain list is written as it is
+  for (const char* none : {"[0,1]",  // a plain list needs no expansion
                            "3",
                            "3*4",
                            "[0]*",

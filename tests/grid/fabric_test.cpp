@@ -11,7 +11,7 @@
 namespace weft::grid {
 namespace fabric_test {
 
-// 1 byte/ns inside a machine, a quarter of it between machines.
+// 1 byte/ns within a machine, a quarter of that between machines.
 constexpr Link kFast{.bytes_per_second = 1e9, .latency_seconds = 100e-9};
 constexpr Link kSlow{.bytes_per_second = 0.25e9, .latency_seconds = 1000e-9};
 
@@ -104,7 +104,7 @@ TEST(Ports, WithoutABandwidthBytesTakeNoTime) {
 TEST(Ports, AllToAllOfEqualPartsNeverQueuesBehindItself) {
   for (int size = 2; size <= 9; ++size) {
     std::vector<int> ranks;
-    for (int i = 0; i < size; ++i) ranks.push_back(i * i + 3);  // no regular distances
+    for (int i = 0; i < size; ++i) ranks.push_back(i * i + 3);  // irregular distances
     Ports ports({.intra = kFast}, 100);
     EXPECT_EQ(last(reserve(ports, 40, all_to_all(ranks, 1000))), 40 + (size - 1) * 1000 + 100);
     Ports machines({.ranks_per_node = 1, .inter = kSlow}, 100);
@@ -113,7 +113,7 @@ TEST(Ports, AllToAllOfEqualPartsNeverQueuesBehindItself) {
 }
 
 TEST(Ports, AllToAllOverMachinesFillsBothKindsOfPorts) {
-  // Each rank has 3 peers in its machine and 8 in the two others.
+  // Each rank has 3 peers in its machine and 8 in the other two.
   Ports ports({.ranks_per_node = 4, .intra = kFast, .inter = kSlow}, 12);
   std::vector<int> ranks(12);
   for (int i = 0; i < 12; ++i) ranks[static_cast<std::size_t>(i)] = i;
@@ -131,7 +131,7 @@ TEST(Ports, AllToAllOverMachinesFillsBothKindsOfPorts) {
 
 TEST(Ports, UnequalPartsByHand) {
   // Distance 1: 0>1 (100) 0..100, 1>2 (300) 0..300, 2>0 (200) 0..200. Distance 2: 0>2 (50) waits
-  // for rank 2 until 300; 1>0 (10) waits for itself until 300; 2>1 (400) for itself until 200.
+  // for rank 2 until 300; 1>0 (10) for itself until 300; 2>1 (400) for itself until 200.
   Ports ports({.intra = {.bytes_per_second = 1e9}}, 3);
   EXPECT_EQ(reserve(ports,
                     0,
@@ -172,7 +172,7 @@ TEST(Ports, JitterIsBoundedVariedAndReproducible) {
     EXPECT_GE(extra, 0);
     EXPECT_LT(extra, 1000);
     drawn.insert(extra);
-    // Transfers of other pairs in between change nothing.
+    // Transfers of other pairs in between have no effect.
     reserve(same, 10000 * i, {{1, 2, 0}});
     EXPECT_EQ(reserve(same, 10000 * i, {{0, 1, 1000}})[0], end);
     differ += reserve(other, 10000 * i, {{0, 1, 1000}})[0] != end ? 1 : 0;

@@ -1,4 +1,4 @@
-// AdamW over state in 16 bits: every form of moments and master weights, on every device.
+// AdamW with 16-bit state: every form of moments and master weights, on every device.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -30,7 +30,7 @@ const AdamW kOptions{.learning_rate = 0.01f,
                      .gradient_scale = 0.5f,
                      .undecayed = {{5, 4099}}};
 
-// Sizes over many binades, as gradients have.
+// Magnitudes over many binades, like real gradients.
 float gradient_at(int step, std::int64_t i) {
   const double size = std::ldexp(1.0, -static_cast<int>(i % 24));
   return static_cast<float>(
@@ -50,17 +50,17 @@ std::string name_of_form(const Form& form) {
   return all;
 }
 
-// The state of a run as numbers.
+// State of a run as numbers.
 struct Numbers {
   std::vector<float> weights, masters, moment1, moment2;
 };
 
-// Rounded: to what bf16 has.
+// Rounded: to bf16.
 enum class Gradients { Whole, Rounded };
 
 class FormRun {
  public:
-  // `offset`: elements between where the pool's memory begins and where the state does.
+  // `offset`: elements between the start of pool memory and of the state.
   FormRun(const Form& form, DeviceKind device, int threads = 2, std::int64_t offset = 0)
       : bench_(threads, device), form_(form), offset_(offset) {
     std::vector<float> start;
@@ -130,14 +130,14 @@ class FormRun {
   Tensor gradient_ = vector(form_.gradient, Tag::Gradients);
 };
 
-// How far from a number what is stored may lie, as a part of it; half of its last digit. Of the
-// second moment fp16 has the root.
+// Relative rounding error of stored numbers: half of the last digit. The second moment in fp16 is
+// stored as its root.
 double part_of(DType dtype, double halves) {
   if (dtype == DType::BF16) return 1.001 / 256;
   return dtype == DType::F16 ? 1.001 * halves / 2048 : 1e-6;
 }
 
-// One step from the state before it, in double precision.
+// One step from the previous state, in double precision.
 void expect_step(const Form& form, const Numbers& before, const Numbers& after, int step) {
   const double least = form.moment1 == DType::F16 ? 0x1p-36 : 0;
   for (std::size_t i = 0; i < before.weights.size(); ++i) {
@@ -202,7 +202,7 @@ TEST_P(AdamWForms, EveryStepIsThatOfDoublePrecision) {
   }
 }
 
-// Where packs begin and how many threads there are decides nothing.
+// Alignment of packs and number of threads have no effect.
 TEST_P(AdamWForms, NeitherAlignmentNorThreadsChangeABit) {
   const auto& [form, device] = GetParam();
   FormRun aligned(form, device, 1), shifted(form, device, 3, 1);
@@ -234,7 +234,7 @@ void expect_nothing_lost(const Form& form, DeviceKind device) {
   }
 }
 
-// A master in two halves is the master, to the bit.
+// A master in two halves equals the fp32 master, bit by bit.
 TEST(AdamWRemainders, LoseNothing) {
   for (const DeviceKind device : devices::all_devices()) {
     for (const DType moments : {DType::F32, DType::BF16, DType::F16}) {
@@ -244,7 +244,7 @@ TEST(AdamWRemainders, LoseNothing) {
   }
 }
 
-// A gradient in bf16 is the fp32 gradient that it is.
+// A bf16 gradient acts as the fp32 gradient of equal value.
 TEST(AdamWGradients, InBf16AreTheNumbersThatTheyAre) {
   for (const DeviceKind device : devices::all_devices()) {
     for (const std::int64_t offset : {0, 1}) {
@@ -265,8 +265,7 @@ TEST(AdamWGradients, InBf16AreTheNumbersThatTheyAre) {
   }
 }
 
-// A weight is what its fp16 master is rounded to, from the first on; what fp16 has no room for is
-// the largest that it has.
+// A weight is its rounded fp16 master from the first step on; fp16 clamps large values.
 TEST(AdamWHalves, WeightsAreRoundedFromWhatIsKept) {
   for (const DeviceKind device : devices::all_devices()) {
     SCOPED_TRACE(devices::name_of(device));

@@ -30,7 +30,7 @@ float gradient(int step, std::int64_t i) {
   return static_cast<float>(base::normal(static_cast<std::uint64_t>(step), std::uint64_t(i)));
 }
 
-// State of one run of three steps.
+// State of a run of three steps.
 struct Steps {
   explicit Steps(int threads, DeviceKind device = DeviceKind::Cpu) : bench(threads, device) {}
 
@@ -90,7 +90,7 @@ TEST_P(AdamWOn, Bf16WeightsAreTheRoundedMaster) {
   }
 }
 
-// Runs that begin and end anywhere, next to each other, empty, and at the end.
+// Runs with any begin and end, adjacent, empty, and at the end.
 TEST(AdamW, OnlyUndecayedRunsKeepTheirWeight) {
   const std::vector<ElementRun> runs{{2, 3}, {3, 9}, {500, 500}, {4095, 4099}, {30001, kSize}};
   AdamW options = kOptions, without = kOptions;

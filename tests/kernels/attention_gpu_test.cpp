@@ -1,5 +1,5 @@
-// Attention in bf16 on a GPU, at shapes that reach cuDNN where it is installed, held against the
-// CPU's in fp32 on the same values; and its bits held against themselves.
+// Attention in bf16 on a GPU, at shapes that reach cuDNN if it is installed. Compared with the
+// CPU's fp32 on equal values; bits are compared between runs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,9 +22,9 @@ using tensor::DType;
 using tensor::Tag;
 using Floats = std::vector<float>;
 
-// How q, k and v lie in memory, and their gradients: each by itself, or as columns of one matrix.
+// Layout of q, k, v and their gradients: separate, or columns of one matrix.
 enum class Columns { Apart, OfOne };
-// Whether cuDNN must compute it: it has an engine for all shapes that are known to matter.
+// Yes: cuDNN must compute the shape; it has an engine for all important shapes.
 enum class Known { No, Yes };
 
 struct Sizes {
@@ -58,7 +58,7 @@ std::string name_of(const Sizes& s) {
                     s.columns == Columns::OfOne ? "_of_one_matrix" : "");
 }
 
-// Normal draws that bf16 holds.
+// Normal draws representable in bf16.
 Floats draw(std::uint64_t seed, std::int64_t n) {
   Floats values(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -81,7 +81,7 @@ struct Answer {
   Floats o, lse, dq, dk, dv;
 };
 
-// Of rows, or of columns.
+// Range of rows or columns.
 struct Range {
   std::int64_t begin = 0, count = 0;
 };
@@ -96,11 +96,11 @@ Floats cut(const Floats& x, const Range& rows, std::int64_t row_width, const Ran
 
 // q, k and v, or their gradients.
 struct Heads {
-  Tensor whole;  // defined where they are columns of one matrix
+  Tensor whole;  // defined if they are columns of one matrix
   Tensor q, k, v;
 };
 
-constexpr std::int64_t kMargin = 8;  // columns left and right, where there is one matrix
+constexpr std::int64_t kMargin = 8;  // columns left and right, in one matrix
 constexpr float kSentinel = 77;
 
 class Attention {
@@ -140,7 +140,7 @@ class Attention {
                     sizes_.shape());
   }
 
-  // The names of the work that run() enqueues.
+  // Names of the work that run() enqueues.
   std::vector<std::string> work() {
     stream_->start_recording();
     run();
@@ -158,7 +158,7 @@ class Attention {
             .dk = gradients.k,
             .dv = gradients.v};
   }
-  // As they are after run().
+  // Inputs after run().
   Problem inputs() {
     Problem problem = read_heads(inputs_);
     problem.d_o = tensor::read_floats(*stream_, d_o_);
@@ -178,7 +178,7 @@ class Attention {
     return true;
   }
 
-  // Leaves other bytes in the memory that the next operation gets as its workspace.
+  // Fills the memory of the next operation's workspace with other bytes.
   void soil(std::int64_t value) {
     const Tensor dirt(pool_, DType::I32, {16 << 20}, Tag::Workspace);
     fill(*stream_, dirt, value);
@@ -377,7 +377,7 @@ INSTANTIATE_TEST_SUITE_P(
               .width = 256,
               .value_width = 256,
               .known = Known::No},
-        // Our own kernel: no whole tiles of keys.
+        // Our own kernel: the last tile of keys is partial.
         Sizes{.batch = 2, .sequence = 192, .heads = 4, .groups = 2, .known = Known::No}),
     [](const auto& param_info) { return name_of(param_info.param); });
 
@@ -414,7 +414,7 @@ struct Share {
   Sizes sizes;
 };
 
-// What of a whole belongs to a share.
+// Part of a whole problem that belongs to a share.
 class Cut {
  public:
   Cut(const Sizes& whole, const Share& share)
@@ -446,7 +446,7 @@ class Cut {
   const Range tokens_;
 };
 
-// Of a call so large that its backward is launched in parts.
+// Call so large that its backward runs in several launches.
 void expect_shares(const Sizes& whole, const std::vector<Share>& shares) {
   const auto gpu = [](const Sizes& sizes, const Problem& problem) {
     return answer_of(devices::make_device(DeviceKind::Cuda), sizes, DType::BF16, problem);

@@ -21,7 +21,7 @@ struct Result {
   Values o, lse;
 };
 
-// One query (number i of its sequence's) of one head against the keys it may see.
+// One query (number i of its sequence) of one head against its visible keys.
 void reference_query(const Sizes& s,
                      std::int64_t head,
                      std::int64_t sequence,
@@ -59,7 +59,7 @@ void reference_query(const Sizes& s,
   result.lse[std::size_t(head * s.tokens() + t)] = std::log(sum);
 }
 
-// Zero in the rows that the call is not for.
+// Zero in rows outside the call.
 Result reference(const Sizes& s, const Values& q, const Values& k, const Values& v) {
   Result result{Values(std::size_t(s.tokens() * s.output_width())),
                 Values(std::size_t(s.shape.heads * s.tokens()))};
@@ -77,7 +77,7 @@ bool names(const SequenceRows& rows, std::int64_t row) {
   return row % rows.each >= rows.begin && row % rows.each < rows.end();
 }
 
-// What is expected in the rows that are named.
+// Expected values in the given rows.
 Expected named(Expected all, const SequenceRows& rows, std::int64_t columns) {
   Expected some{.argument = all.argument, .tolerance = all.tolerance};
   for (std::size_t i = 0; i < all.elements.size(); ++i) {
@@ -176,7 +176,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
          const auto by_q = [&](const Values& at) { return loss(at, k.values, v.values); };
          const auto by_k = [&](const Values& at) { return loss(q.values, at, v.values); };
          const auto by_v = [&](const Values& at) { return loss(q.values, k.values, at); };
-         // The saved o is rounded too.
+         // The stored o is rounded too.
          const double tolerance = dtype == DType::BF16 ? 2e-2 : 1e-5;
          const std::size_t samples = s.tokens() > 100 ? 6 : 24;
          const auto expected = [&](std::size_t argument, const Values& at, const auto& by) {
@@ -188,7 +188,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
        }});
 }
 
-// What context-parallel ranks compute: some queries, some keys.
+// Parts that context-parallel ranks compute: some queries, some keys.
 void add_parts(std::vector<Case>& all, DType dtype) {
   using enum AttentionMask;
   const auto part = [&](SequenceRows queries, SequenceRows keys, AttentionMask mask) {
@@ -206,12 +206,12 @@ void add_parts(std::vector<Case>& all, DType dtype) {
   part({8, 0, 8}, {8, 0, 4}, None);             // all over the first half
   part({8, 4, 4}, {8, 0, 8}, None);             // the second half over all
   part({8, 0, 4}, {32, 0, 12}, Causal);         // over a prefix, aligned at its end
-  part({74, 37, 37}, {300, 0, 259}, Causal);    // no whole blocks
+  part({74, 37, 37}, {300, 0, 259}, Causal);    // partial blocks
   part({140, 70, 70}, {1200, 0, 590}, Causal);  // more than a chunk of keys
   part({70, 0, 70}, {90, 20, 33}, None);        // fewer keys than queries
 }
 
-// Two parts of the keys, the first with its share already there.
+// Two parts of the keys, the first one already merged.
 void add_merge_cases(std::vector<Case>& all, DType dtype) {
   const AttentionShape shape{.sequence = 10,
                              .heads = 3,

@@ -1,4 +1,4 @@
-// Counting rows, dropping those beyond a capacity, and moving biases by the counts.
+// Counts of rows, capacity limits, and bias updates by the counts.
 #include "tests/kernels/conformance_support.h"
 #include "tests/kernels/scratch_support.h"
 #include "weft/base/text.h"
@@ -13,7 +13,7 @@ struct Slots {
   Values experts, p;
 };
 
-// Low experts are chosen more often; probabilities repeat, so that ties are met.
+// Low experts are chosen more often; probabilities repeat, so that ties occur.
 Slots slots_of(std::int64_t t, std::int64_t k, std::int64_t e) {
   Slots s{t, k, e, {}, {}};
   for (std::int64_t slot = 0; slot < t * k; ++slot) {
@@ -24,7 +24,7 @@ Slots slots_of(std::int64_t t, std::int64_t k, std::int64_t e) {
   return s;
 }
 
-// The slots that stay, by looking at all others that chose the same expert.
+// Slots that stay, found by comparing all slots of an expert.
 std::vector<bool> staying(const Slots& s, std::int64_t capacity, Keep keep) {
   std::vector<bool> stay;
   for (std::size_t i = 0; i < s.experts.size(); ++i) {
@@ -81,7 +81,7 @@ void add_drop(std::vector<Case>& cases, const Slots& s, std::int64_t capacity, K
                    [=](const std::vector<Argument>&) { return std::vector{whole(0, dp, 0)}; }});
 }
 
-// Of tokens that are all of `runs` runs, or those from `first` on.
+// Counts of tokens over all `runs` runs, or from token `first` on.
 void add_counts(std::vector<Case>& cases,
                 const Slots& s,
                 std::int64_t runs,

@@ -10,7 +10,7 @@ struct Sizes {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// A token's k experts, ascending; every fifth slot is without one.
+// k experts per token, ascending; every fifth slot has none.
 Values choices_of(const Sizes& s) {
   Values experts;
   const std::int64_t all = s.local * s.ranks;
@@ -24,7 +24,7 @@ Values choices_of(const Sizes& s) {
   return experts;
 }
 
-// By its definition: each slot's copies are found where the operation says they are.
+// Checks the definition: each slot's copies are at the places that the operation gives.
 void expect_copies(const Sizes& s, const Values& experts, const Values& p, Arena& arena) {
   const Values chosen_p = arena.read(0), chosen = arena.read(1), copy = arena.read(2);
   std::vector<int> named(chosen.size(), 0);
@@ -68,7 +68,7 @@ Case case_of(const Sizes& s) {
                           a[4],
                           {.experts = s.local, .shards = s.shards});
           },
-          // What is expected is below; here only that the same comes out however it is run.
+          // The test below checks values; the table checks only that all runs agree.
           [](const std::vector<Argument>&) { return std::vector<Expected>{}; }};
 }
 

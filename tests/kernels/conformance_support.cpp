@@ -15,8 +15,8 @@ using tensor::BFloat16;
 using tensor::Tag;
 
 constexpr std::int64_t kMargin = 3;     // columns left and right of a strided argument
-constexpr double kSentinel = 77;        // what is in them
-constexpr double kUnwritten = -123456;  // what an output holds before
+constexpr double kSentinel = 77;        // contents of these columns
+constexpr double kUnwritten = -123456;  // initial contents of an output
 
 void write(std::byte* at, DType dtype, double value) {
   const auto put = [&](auto typed) { std::memcpy(at, &typed, sizeof typed); };
@@ -25,7 +25,7 @@ void write(std::byte* at, DType dtype, double value) {
       return put(static_cast<float>(value));
     case DType::BF16:
       return put(BFloat16(static_cast<float>(value)));
-    case DType::F16:  // state of the optimizer, which adamw_forms_test.cpp looks at
+    case DType::F16:  // optimizer state, tested in adamw_forms_test.cpp
       break;
     case DType::I16:
       return put(static_cast<std::int16_t>(value));
@@ -65,7 +65,7 @@ double read_one(const std::byte* at, DType dtype) {
   return 0;
 }
 
-// Whether an element of a tensor is not in its margins left and right.
+// True for elements outside the margins left and right.
 bool is_inside(const Tensor& x, std::int64_t margin, std::int64_t element) {
   if (margin == 0) return true;
   const std::int64_t column = element % x.dim(1);
@@ -78,7 +78,7 @@ Values initial_values(const Argument& argument) {
   return any ? Values(n, kUnwritten) : argument.values;
 }
 
-// Elements of n that a difference is taken at.
+// Sampled elements of n.
 std::vector<std::size_t> sampled(std::size_t n, std::size_t samples) {
   std::vector<std::size_t> elements;
   for (std::size_t i = 0; i < std::min(n, samples); ++i) {
@@ -87,7 +87,7 @@ std::vector<std::size_t> sampled(std::size_t n, std::size_t samples) {
   return elements;
 }
 
-// The central difference of the loss by one of the values, which are left as they were.
+// Central difference of the loss by one value; restores the values.
 template <typename Loss>
 double slope(Values& values, std::size_t element, const Loss& loss) {
   constexpr double kStep = 1e-4;
@@ -134,7 +134,7 @@ std::string case_name(const testing::TestParamInfo<DeviceCase>& info) {
 void PrintTo(const DeviceCase& at, std::ostream* out) { *out << at.test->name; }
 
 Values draw(std::uint64_t seed, const Shape& shape, double deviation) {
-  static std::map<std::uint64_t, Values> drawn;  // by seed: the longest so far
+  static std::map<std::uint64_t, Values> drawn;  // by seed: longest so far
   Values& known = drawn[seed];
   const auto n = static_cast<std::size_t>(shape.elements());
   while (known.size() < n) known.push_back(base::normal(seed, known.size()));
@@ -271,7 +271,7 @@ void Arena::run() {
   stream_->synchronize();
 }
 
-// The values of the rows, and the sentinel beside them.
+// Writes the values into the rows, and the sentinel beside them.
 void Arena::fill(const Placed& placed, const Values& values) {
   const Tensor& x = placed.whole;
   const std::int64_t size = tensor::size_of(x.dtype());

@@ -1,4 +1,4 @@
-// What is checked of every case of every operation.
+// Checks of every case of every operation.
 #include <cmath>
 
 #include "tests/kernels/conformance_support.h"
@@ -7,7 +7,7 @@
 namespace weft::kernels {
 namespace conformance_test {
 
-// As a run does: one BLAS thread, so that only the kernels' own threads split work.
+// One BLAS thread, as in a run: only the kernels' own threads split work.
 class OneBlasThread : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -76,7 +76,7 @@ TEST_P(Conformance, InputsStayAsTheyWere) {
   }
 }
 
-// What assigns changes nothing when it is called again, what accumulates adds as much again.
+// Repeating an assigning operation has no effect; repeating an accumulating one doubles the sum.
 TEST_P(Conformance, ASecondCallAssignsAgainOrAddsAgain) {
   const Case& test = *GetParam().test;
   Arena once(GetParam(), 2, Rows::Contiguous), twice(GetParam(), 2, Rows::Contiguous);

@@ -11,7 +11,7 @@ namespace cross_entropy_test {
 
 constexpr double kScale = 0.25;
 
-// What the logits of other ranks sum up to, and the logit of a label among them.
+// Sum of other ranks' logits, and the label's logit there.
 constexpr double kSumElsewhere = 2.5, kLogitElsewhere = 0.7;
 
 struct Vocabulary {
@@ -153,7 +153,7 @@ TEST(CrossEntropy, TheGradientMayReplaceTheLogits) {
   EXPECT_NEAR(logits.host<float>()[1], -0.5, 1e-4);
 }
 
-enum class Place { Beside, Over };  // where gradients are written, seen from the logits
+enum class Place { Beside, Over };  // place of the gradients relative to the logits
 
 struct Layout {
   Shape shape;
@@ -165,7 +165,7 @@ struct Layout {
   }
 };
 
-constexpr float kOutside = 77;  // what the margins hold
+constexpr float kOutside = 77;  // contents of the margins
 
 std::vector<float> logits_of(const Layout& layout) {
   std::vector<float> values;
@@ -193,8 +193,7 @@ Bits bits_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The rows of the gradients in what was the logits and their margins, which are still what they
-// were.
+// Gradient rows in the memory of the logits; checks that the margins are unchanged.
 Bits bits_inside(const std::vector<float>& all, const Layout& layout, DType dtype) {
   const Bits bytes = bits_of(all);
   Bits inside;
@@ -254,7 +253,7 @@ TEST(CrossEntropy, GradientsOverTheLogitsHaveTheBitsOfThoseBesideThem) {
   }
 }
 
-// What one rank has is the whole: its sums are the result, to the bit.
+// With one rank, its sums are the result, bit by bit.
 TEST(CrossEntropy, OfOnePartTheSumsAreTheResult) {
   for (const DeviceKind kind : devices::all_devices()) {
     Workbench bench(1, kind);

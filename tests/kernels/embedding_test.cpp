@@ -28,7 +28,7 @@ void add_cases(std::vector<Case>& cases, std::int64_t t, const Table& of, DType 
   const OtherIds others = of.others;
   const std::string shared = of.is_shared() ? "part_" : "";
   Values tokens;
-  for (std::int64_t i = 0; i < t; ++i) tokens.push_back(double(i * i % of.ids()));  // some often
+  for (std::int64_t i = 0; i < t; ++i) tokens.push_back(double(i * i % of.ids()));  // some repeat
   const Argument ids = input("ids", DType::I32, {t}, tokens);
   const Argument table = strided(input("table", dtype, tables, draw(1, tables)));
   const Argument dx = strided(input("dx", dtype, xs, draw(2, xs)));
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Embedding, Conformance, testing::ValuesIn(on_devices(ca
 
 class EmbeddingOn : public testing::TestWithParam<DeviceKind> {
  protected:
-  // How looking up a token fails between two that are right, in a table of three rows.
+  // Error of a lookup between two valid ones, in a table of three rows.
   std::string forward_error(std::int64_t id, const OtherIds& others = {}) {
     Scratch s(GetParam());
     const Tensor x = s.tensor(DType::F32, {3, 2}), table = s.tensor(DType::F32, {3, 2});

@@ -44,7 +44,7 @@ TEST_P(EvenChoice, IsAscendingWithinTheGroupsAndEven) {
   for (const auto& [expert, count] : counts) EXPECT_NEAR(double(count), double(mean), 1) << expert;
 }
 
-// The first rank gets more than its even share and the last one less, however many there are.
+// The first rank gets more than its even share and the last one less, for any number of ranks.
 TEST_P(EvenChoice, IsLopsidedWhereThatIsAskedFor) {
   const auto [some, k, experts, limit] = GetParam();
   const std::int64_t tokens = 16 * some;

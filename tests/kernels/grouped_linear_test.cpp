@@ -55,7 +55,7 @@ double dot(const double* a, const double* b, std::int64_t count) {
   return sum;
 }
 
-// Sum of dy y where row `row` of x is `x_row`: the other rows do not depend on it.
+// Sum of dy y if row `row` of x is `x_row`; other rows are independent.
 double loss_of_row(const Sizes& s,
                    const Values& dy,
                    const Values& w,
@@ -69,7 +69,7 @@ double loss_of_row(const Sizes& s,
   }
   return sum;
 }
-// Sum of dy y where row `row` of all experts' weights is `w_row`.
+// Sum of dy y if row `row` of all experts' weights is `w_row`.
 double loss_of_weights(const Sizes& s,
                        const Values& dy,
                        const Values& x,
@@ -130,7 +130,7 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   }
 }
 
-// Widths for which each tile of the Hopper kernel is the best, for results of n and of k columns.
+// Widths that select each tile of the Hopper kernel, for results of n and of k columns.
 const std::vector<Sizes> kOfTiles{{"n_128", {3, 0, 130, 1}, 128, 64},
                                   {"n_256", {3, 0, 130, 1}, 256, 64},
                                   {"n_384", {3, 0, 130, 1}, 384, 64},
@@ -145,10 +145,10 @@ std::vector<Case> cases() {
     add_cases(all, {"all_to_one", {0, 0, 300, 0}, 33, 17}, dtype);
     add_cases(all, {"no_rows", {0, 0}, 4, 3}, dtype);
     add_cases(all, {"one_row", {0, 1}, 1, 1}, dtype);
-    // Sizes that a GPU's tensor cores take: multiples of 8.
+    // Sizes for a GPU's tensor cores: multiples of 8.
     add_cases(all, {"eights_long", {3, 0, 130, 1}, 16, 24}, dtype);
     add_cases(all, {"eights_wide", {2, 5}, 8, 264}, dtype);
-    add_cases(all, {"strips", {3, 0, 70, 1}, 64, 128}, dtype);  // for their weight gradients too
+    add_cases(all, {"strips", {3, 0, 70, 1}, 64, 128}, dtype);  // also for their weight gradients
   }
   for (const Sizes& sizes : kOfTiles) add_cases(all, sizes, DType::BF16);
   return all;
@@ -176,21 +176,21 @@ INSTANTIATE_TEST_SUITE_P(GroupedLinear,
                          testing::ValuesIn(on_devices(cases())),
                          case_name);
 
-// Room for rows of two experts, not all of it taken.
+// Room for rows of two experts, partly used.
 struct Roomy {
   DType dtype = DType::F32;
   std::int64_t n = 0, k = 0;
-  std::int64_t rows = 0, first = 0, second = 0;  // room, and what the experts take of it
+  std::int64_t rows = 0, first = 0, second = 0;  // room, and rows of each expert
 
   std::int64_t taken() const { return first + second; }
 };
 
-// The second is of sizes that a GPU's tensor cores take, and of more rows than one of their tiles.
+// The second one has sizes for tensor cores, and more rows than a tile.
 const std::vector<Roomy> kRooms{
     {.dtype = DType::F32, .n = 3, .k = 2, .rows = 7, .first = 1, .second = 2},
     {.dtype = DType::BF16, .n = 128, .k = 64, .rows = 300, .first = 130, .second = 70}};
 
-// `count` times a value, then another one up to `all`.
+// `count` times `value`, then `then` up to `all`.
 Values values_then(std::int64_t count, double value, std::int64_t all, double then) {
   Values values(std::size_t(all), then);
   std::fill_n(values.begin(), count, value);
@@ -199,7 +199,7 @@ Values values_then(std::int64_t count, double value, std::int64_t all, double th
 
 class GroupedLinearRoom : public testing::TestWithParam<DeviceKind> {};
 
-// All is 1 but for what lies behind the rows, so that every sum is exact.
+// All values are 1 except behind the rows, so that every sum is exact.
 TEST_P(GroupedLinearRoom, BehindTheRowsIsNeitherReadNorWritten) {
   for (const Roomy& r : kRooms) {
     SCOPED_TRACE(tensor::name_of(r.dtype));
@@ -264,10 +264,10 @@ TEST_P(GroupedLinearRoom, CountsThatDoNotFitAreErrors) {
   }
 }
 
-// Whole numbers from -2 to 2, so that sums of products are exact.
+// Integers from -2 to 2, so that sums of products are exact.
 double small(std::int64_t i) { return double(i * 7 % 5 - 2); }
 
-// More tiles than a card computes at once, at edges and without a partner, for each width of tile.
+// More tiles than a GPU computes at once, with edges and without a partner, for each tile width.
 TEST_P(GroupedLinearRoom, ManyRowsOfAllLengthsAreExact) {
   const bool on_gpu = GetParam() == DeviceKind::Cuda;
   const std::int64_t experts = on_gpu ? 48 : 5, depth = 200;
@@ -316,8 +316,8 @@ TEST_P(GroupedLinearRoom, ManyRowsOfAllLengthsAreExact) {
   }
 }
 
-// More tiles than a card computes at once, at edges and without a partner, for each width of tile.
-// Sums are short, long or nothing, one after the other.
+// More tiles than a GPU computes at once, with edges and without a partner, for each tile width.
+// Sums are short, long or empty in turn.
 TEST_P(GroupedLinearRoom, ManyWeightGradientsOfAllLengthsAreExact) {
   const bool on_gpu = GetParam() == DeviceKind::Cuda;
   const std::int64_t experts = on_gpu ? 48 : 6, n = on_gpu ? 384 : 64;

@@ -48,7 +48,7 @@ TEST(HopperTile, WideTilesAreForWidthsThatFillThem) {
   EXPECT_EQ(columns_of_best(Pass::Wgrad, 256), 128);
 }
 
-// 5 to 6 is the ratio of the widest and the narrowest tile, whatever lies between them.
+// Costs of the widest and the narrowest tile are equal at a ratio of 5 to 6 covered columns.
 TEST(HopperTile, BetweenTheWidestAndTheNarrowestCoveredColumnsDecide) {
   for (const Pass pass : kPasses) {
     for (std::int64_t n = 8; n <= 4096; n += 8) {

@@ -23,14 +23,14 @@ Values reference(const Sizes& s, const Values& x, const Values& w) {
   return y;
 }
 
-// Of y: what a row of w makes.
+// Column of y that a row of w makes.
 Values column_of(const Sizes& s, const Values& y, std::int64_t n) {
   Values column;
   for (std::int64_t t = 0; t < s.t; ++t) column.push_back(y[std::size_t(t * s.n + n)]);
   return column;
 }
 
-// `y_dtype` apart, because a router's logits are fp32 whatever the rest is.
+// `y_dtype` is separate, because a router's logits are always fp32.
 void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype, DType y_dtype) {
   const Shape ys{s.t, s.n}, xs{s.t, s.k}, ws{s.n, s.k};
   const std::string of = y_dtype == dtype ? "" : "_fp32_y";
@@ -86,7 +86,7 @@ std::vector<Case> cases() {
     add_cases(all, s, DType::BF16, DType::BF16);
   }
   add_cases(all, {9, 8, 16}, DType::BF16, DType::F32);
-  // Large enough for tensor cores, which take fp32 in parts.
+  // Large enough for tensor cores, which split fp32 into parts.
   add_cases(all, {300, 128, 144}, DType::BF16, DType::F32);
   add_cases(all, {1100, 3, 1300}, DType::BF16, DType::F32);
   return all;

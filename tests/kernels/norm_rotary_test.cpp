@@ -1,4 +1,4 @@
-// The norm of heads and their rotation in one.
+// Fused norm of heads and rotation.
 #include "tests/kernels/conformance_support.h"
 #include "weft/base/text.h"
 

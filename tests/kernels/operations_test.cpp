@@ -1,4 +1,4 @@
-// No operation without a case: those that no case of the conformance table calls are named.
+// Names the operations that no case of the conformance table calls.
 #include "weft/kernels/operations.h"
 
 #include <set>
@@ -11,7 +11,7 @@ namespace operations_test {
 
 using Names = std::set<std::string>;
 
-// In place of an operation: it does nothing, and is remembered.
+// Replacement of an operation: records the call and does no work.
 template <auto kOperation>
 struct Remembered;
 template <typename... Arguments, void (*Operations::*kOperation)(Arguments...)>
@@ -33,8 +33,8 @@ Names never_called() {
   return names;
 }
 
-// What adamw_test.cpp and adamw_forms_test.cpp hold against double precision on every device: the
-// dtypes of its state are not those of the table.
+// Operations that adamw_test.cpp and adamw_forms_test.cpp compare with double precision on every
+// device: the table lacks the dtypes of their state.
 const Names kTestedElsewhere{"adamw", "masters_in_half"};
 
 TEST(Operations, EachHasACaseThatRunsOnEveryDevice) {

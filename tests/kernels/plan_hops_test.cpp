@@ -10,10 +10,10 @@ namespace plan_hops_test {
 // Ranks whose tokens choose from experts of all ranks.
 struct Routing {
   std::int64_t ranks, per_machine;
-  std::int64_t tokens = 9, k = 3;  // of each rank, of each token
+  std::int64_t tokens = 9, k = 3;  // per rank; per token
 
   std::int64_t machines() const { return ranks / per_machine; }
-  // The ranks of a token's experts, one as often as it has experts of the token; of some, none.
+  // Ranks of a token's experts, with multiplicity; empty for some tokens.
   std::multiset<std::int64_t> chosen(std::int64_t rank, std::int64_t token) const {
     std::multiset<std::int64_t> of;
     for (std::int64_t j = 0; j < k && (rank + token) % 6 != 5; ++j) {
@@ -31,7 +31,7 @@ struct Routing {
     return false;
   }
 
-  // Tokens of a rank that go somewhere.
+  // Number of a rank's tokens with experts on another rank.
   std::int64_t to_rank(std::int64_t source, std::int64_t rank) const {
     std::int64_t rows = 0;
     for (std::int64_t t = 0; t < tokens; ++t) rows += goes_to_rank(source, t, rank);
@@ -67,7 +67,7 @@ struct Routing {
   }
 };
 
-// What each rank counts of its own tokens, a line a rank.
+// Counts of each rank over its own tokens, one line per rank.
 Values counts_of(const Routing& r) {
   Values counts;
   for (std::int64_t source = 0; source < r.ranks; ++source) {
@@ -84,12 +84,12 @@ Values counts_of(const Routing& r) {
   return counts;
 }
 
-// What a rank sends and receives, followed from rank to rank: a row crosses to the rank of its own
-// index on a machine, which sends it on to each rank that has experts of it.
+// Splits of a rank, followed row by row: a row crosses to the rank of its own index on a machine,
+// which forwards it to each rank with experts of the token.
 Values splits_of(const Routing& r, std::int64_t rank) {
   const std::int64_t machine = rank / r.per_machine, index = rank % r.per_machine;
   const auto rank_of = [&](std::int64_t m, std::int64_t i) { return m * r.per_machine + i; };
-  // Rows that the rank `by` of this machine has from all machines for the rank `to` of it.
+  // Rows that rank `by` of this machine forwards from all machines to rank `to`.
   const auto passed_on = [&](std::int64_t by, std::int64_t to) {
     std::int64_t rows = 0;
     for (std::int64_t m = 0; m < r.machines(); ++m) rows += r.to_rank(rank_of(m, by), to);
@@ -159,8 +159,8 @@ INSTANTIATE_TEST_SUITE_P(PlanHops, Conformance, testing::ValuesIn(on_devices(cas
 
 class PlanHopsOn : public testing::TestWithParam<DeviceKind> {};
 
-// Four ranks, two a machine, one token each with two experts: rank 0 to itself and rank 3, rank 1
-// to ranks 2 and 3, rank 2 twice to rank 0, rank 3 nowhere.
+// Four ranks, two per machine, one token each with two experts: rank 0 to itself and rank 3, rank 1
+// to ranks 2 and 3, rank 2 twice to rank 0, rank 3 to none.
 const Values kCounts{
     1, 1, /* */ 1, 0, 0, 1, /* */ 1, 0, 0, 1,  //
     0, 1, /* */ 0, 0, 1, 1, /* */ 0, 0, 1, 1,  //
@@ -246,7 +246,7 @@ TEST_P(PlanHopsOn, RowsForARankAndSlotsInAllAreBoundedToo) {
   EXPECT_EQ(in_all({0, 0, 0, 0, 4, 4, 4, 1}), announced(1, 5, "slots in all", 4));
 }
 
-// Of many members, more than a GPU looks at at once.
+// More members than a GPU checks at once.
 TEST_P(PlanHopsOn, TheFirstMemberWithAWrongNumberIsNamed) {
   const Routing r{70, 7};
   const Hops hops{.ranks = r.ranks,

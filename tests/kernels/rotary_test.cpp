@@ -11,7 +11,7 @@ struct Sizes {
   Rotary rotary = {};
 };
 
-// Where channel i of the turned ones finds its partner, and which angle they share.
+// Partner of channel i, and the angle that they share.
 struct Pair {
   std::int64_t partner, angle;
   bool first;
@@ -85,8 +85,8 @@ void add_cases(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                    }});
 }
 
-// DeepSeek-V3's numbers (64 channels turn, 4096 positions stretched by 40): pairs 0 to 10 keep
-// their angle, those from 23 on are stretched.
+// DeepSeek-V3's numbers: 64 channels turn, 4096 positions are stretched by 40. Pairs 0 to 10 keep
+// their angle, pairs from 23 on are stretched.
 Case yarn_table() {
   constexpr std::int64_t kPositions = 90, kWidth = 64, kHalf = kWidth / 2;
   constexpr double kMagnitude = 1.25;

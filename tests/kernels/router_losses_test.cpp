@@ -7,7 +7,7 @@ namespace router_losses_test {
 struct Sizes {
   std::int64_t t, e;
   std::int64_t runs = 1;
-  std::int64_t first = 0;  // of the tokens, where they are a part of the runs' tokens
+  std::int64_t first = 0;  // first token, if the tokens are a part of the runs
 
   TokenRuns token_runs() const {
     if (runs == 1) return {};

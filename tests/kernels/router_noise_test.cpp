@@ -1,4 +1,4 @@
-// Noise is a function of what it is drawn for.
+// Noise is a function of its purpose.
 #include "tests/kernels/conformance_support.h"
 #include "weft/base/random.h"
 #include "weft/base/text.h"

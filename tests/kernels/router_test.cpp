@@ -13,7 +13,7 @@ struct Sizes {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// The scores of one token over all experts, in double.
+// Scores of one token over all experts, in double.
 Values scores_of(const double* logits, std::size_t n, Score score) {
   Values s;
   double sum = 0;
@@ -39,7 +39,7 @@ std::vector<std::size_t> largest(const Values& keys, std::int64_t n) {
   return order;
 }
 
-// Keys of experts outside the best groups go below every other.
+// Lowers the keys of experts outside the best groups below all others.
 Values limited(Values keys, const GroupLimit& groups) {
   const std::size_t size = keys.size() / at(groups.groups);
   Values worths;
@@ -63,7 +63,7 @@ bool after_selection(const TopK& options) {
   return options.score == Score::Softmax && options.softmax == TopK::Softmax::AfterSelection;
 }
 
-// Of a choice of experts, whoever made it.
+// Probabilities of any choice of experts.
 Values probabilities(const Sizes& s,
                      const Values& logits,
                      const Values& experts,
@@ -138,7 +138,7 @@ void add_top_k(std::vector<Case>& cases,
        }});
 }
 
-// Experts that no router would choose: those after the best ones, out of order.
+// Experts that no router would choose: the next after the best, out of order.
 Values other_experts(const Sizes& s, const Values& best) {
   Values others;
   for (const double e : best) others.push_back(double((std::int64_t(e) + 1) % s.e));
@@ -286,7 +286,7 @@ TEST_P(RouterOn, AChoiceThatIsNoExpertIsAnError) {
   }
 }
 
-// So model.moe_router_fusion changes no bit.
+// So that model.moe_router_fusion changes no bit.
 TEST_P(RouterOn, ProbabilitiesOfTheChoiceHaveTheBitsOfTheChoosing) {
   const Sizes s{300, 24, 4};
   const Values logits_TE = draw(1, {s.t, s.e}, 2),

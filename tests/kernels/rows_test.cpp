@@ -8,7 +8,7 @@ namespace rows_test {
 
 Values indices(std::int64_t count, std::int64_t below) {
   Values index;
-  // Every seventh names no row.
+  // Every seventh index is -1.
   for (std::int64_t i = 0; i < count; ++i) {
     index.push_back(i % 7 == 5 ? -1.0 : double(i * 31 % below));
   }
@@ -73,7 +73,7 @@ void add_sum(std::vector<Case>& cases,
                    }});
 }
 
-// `d` columns, or vectors where it is 0.
+// `d` columns; 0: vectors.
 void add_copy(std::vector<Case>& cases,
               const char* name,
               std::int64_t t,
@@ -105,7 +105,7 @@ void add_copy(std::vector<Case>& cases,
                    }});
 }
 
-// More blocks than a GPU takes at once, some of them empty, of rows from all over.
+// More blocks than a GPU takes at once, some empty, from rows all over.
 std::vector<RowBlock> many_blocks(std::int64_t count, std::int64_t rows) {
   std::vector<RowBlock> blocks;
   for (std::int64_t b = 0; b < count; ++b) {
@@ -153,7 +153,7 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Conformance, testing::ValuesIn(on_devices(cases())), case_name);
 
-// Elements that are not those of the rows named, in rows that are not whole pieces.
+// Number of elements that differ from the source rows; rows are not whole pieces.
 std::int64_t wrongly_gathered(DeviceKind kind, std::int64_t sources, std::int64_t rows) {
   constexpr std::int64_t kColumns = 260;
   Workbench bench(2, kind);
@@ -200,7 +200,7 @@ TEST(Rows, AResidualIsAddedAfterTheRowsAndBeforeTheSumIsRounded) {
     const Tensor residual = make(DType::BF16, {1, 1}), index = make(DType::I32, {1, 2});
     using tensor::BFloat16;
     x.host<BFloat16>()[0] = BFloat16(1.0f);
-    x.host<BFloat16>()[1] = BFloat16(0x1p-9f);  // lost where 1 + 2^-9 is rounded by itself
+    x.host<BFloat16>()[1] = BFloat16(0x1p-9f);  // lost if 1 + 2^-9 is rounded separately
     residual.host<BFloat16>()[0] = BFloat16(-1.0f);
     for (int i = 0; i < 2; ++i) index.host<std::int32_t>()[i] = i;
     sum_rows(*stream, y, x, index, residual);

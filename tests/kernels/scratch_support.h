@@ -1,4 +1,4 @@
-// A device on which a test makes tensors of its own, and what the device finds wrong with them.
+// Device for a test's own tensors, with access to its errors.
 #pragma once
 
 #include <functional>
@@ -8,21 +8,20 @@
 
 namespace weft::kernels {
 
-// A stream keeps its first error: each error that is looked for has a scratch of its own.
+// A stream keeps its first error, so each expected error needs its own scratch.
 class Scratch {
  public:
   explicit Scratch(DeviceKind device) : bench_(2, device) {}
 
-  // In memory of the device, which holds the values when this returns; all zero where there are
-  // none.
+  // Tensor in device memory, filled on return; without values all zero.
   Tensor tensor(DType dtype, const Shape& shape, const Values& values);
   Tensor tensor(DType dtype, const Shape& shape) { return filled(dtype, shape, 0); }
   Tensor filled(DType dtype, const Shape& shape, double value);
-  // Of a contiguous tensor, after all work.
+  // Values of a contiguous tensor, after all work.
   Values read(const Tensor& x);
 
-  // How the work failed, its kind before its text, as the two functions below write it; "none"
-  // where it did not fail.
+  // Error of the work, its kind before its text, in the form of the two functions below; "none": no
+  // error.
   std::string error_of(const std::function<void(Stream&)>& work);
 
   Stream& stream() { return *bench_.stream; }
@@ -32,7 +31,7 @@ class Scratch {
   Workbench bench_;
 };
 
-// Errors of an operation that found data wrong: our own, and what came from other ranks.
+// Errors of an operation with bad data: our own data, and data of other ranks.
 std::string own_fault(const std::string& operation, const std::string& what);
 std::string outside_fault(const std::string& operation, const std::string& what);
 

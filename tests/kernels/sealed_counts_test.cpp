@@ -7,9 +7,9 @@
 namespace weft::kernels {
 namespace sealed_counts_test {
 
-using Numbers = std::vector<std::int64_t>;  // exact, where a double is not
+using Numbers = std::vector<std::int64_t>;  // exact, unlike doubles
 
-// Of a member; small ones, large ones and the ends.
+// Counts of a member: small, large, and the extremes.
 Numbers counts_of(std::int64_t member, std::int64_t n) {
   Numbers counts;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -29,7 +29,7 @@ Numbers sealed(const Numbers& counts, std::int64_t member) {
   return all;
 }
 
-// What several members sealed, opened again.
+// Seals the counts of several members, and opens them.
 Case case_of(std::int64_t members, std::int64_t n) {
   Values counts;
   for (std::int64_t member = 0; member < members; ++member) {
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class SealedCountsOn : public testing::TestWithParam<DeviceKind> {
  protected:
-  // How opening the counts of two members fails after a change on their way.
+  // Error of opening the counts of two members, changed in flight.
   std::string open_error(const std::function<void(Numbers&)>& change) {
     Scratch s(GetParam());
     Numbers numbers = sent();

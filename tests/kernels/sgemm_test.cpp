@@ -1,4 +1,4 @@
-// Edges of the products, on whichever library computes them here.
+// Edge cases of the products, in the library that computes them on this machine.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ using Floats = std::vector<float>;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// A matrix as it lies in memory, with `gap` floats behind each row.
+// Matrix with `gap` floats behind each row.
 struct Matrix {
   std::int64_t rows = 0, columns = 0, stride = 0;
   Floats data;
@@ -36,7 +36,7 @@ struct Matrix {
   }
 };
 
-// Values between -1 and 1; the gaps are NaN, so that a product which reads them shows it.
+// Values between -1 and 1; gaps are NaN, so that reading them shows.
 Matrix drawn(std::int64_t rows, std::int64_t columns, std::int64_t gap, int seed) {
   Matrix result(rows, columns, gap, kNan);
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -106,7 +106,8 @@ TEST(Sgemm, IsRightInEveryFormAndTouchesNothingElse) {
   }
 }
 
-// What oneDNN is called for: its kernels differ by shape, and overlap cuts rows otherwise.
+// Reason for limiting oneDNN's calls: its kernels differ by shape, and overlap cuts rows
+// differently.
 TEST(Sgemm, OfOnednnHasBitsThatDependOnTheDepthAlone) {
   if (!onednn_report().why_not.empty()) GTEST_SKIP() << onednn_report().why_not;
   constexpr std::int64_t kRows = 160, kColumns = 264;

@@ -1,4 +1,5 @@
-// A norm over the columns of two ranks: the case has the first rank's, and knows the other's.
+// Norm over the columns of two ranks: the case has the first rank's columns, and knows the other's
+// sums.
 #include <cmath>
 
 #include "tests/kernels/conformance_support.h"
@@ -74,7 +75,7 @@ void add_norm(std::vector<Case>& cases, const Sizes& s, DType dtype) {
   const Argument x = strided(input("x", dtype, xs, draw(1, xs, 2)));
   const Argument w = input("w", dtype, ws, draw(2, ws));
   const Argument dy = strided(input("dy", dtype, xs, draw(3, xs)));
-  // Of the other rank: a number for each row is enough.
+  // One number per row stands for the other rank.
   Values of_others(std::size_t(s.t), 0.3 * double(s.others)), pulled(std::size_t(s.t), 0.7);
   const Values all = sum_of(row_dots_of(s, x.values, x.values, {}), of_others);
   const Argument squares = input("squares", DType::F32, {s.t}, all);
@@ -97,7 +98,7 @@ void add_norm(std::vector<Case>& cases, const Sizes& s, DType dtype) {
                          whole(0, normed(s, x.values, w.values, r), tolerance_of(dtype)),
                          whole(1, r, 2e-6)};
                    }});
-  // The other rank's part of the loss is a function of rstd alone, with w dy x = 0.7 a row.
+  // The other rank's part of the loss is a function of rstd alone, with w dy x = 0.7 per row.
   cases.push_back({name("dgrad"),
                    {strided(output("dx", dtype, xs)), dy, x, w, rstd, dots},
                    [s](Stream& stream, Pool&, const std::vector<Tensor>& t) {

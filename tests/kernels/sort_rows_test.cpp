@@ -7,7 +7,7 @@
 namespace weft::kernels {
 namespace sort_rows_test {
 
-// Some choices of experts, ascending, -1 here and there.
+// Choices of experts, ascending, with occasional -1.
 Values choices(std::int64_t tokens, std::int64_t k, std::int64_t experts, std::int64_t none_every) {
   Values all;
   for (std::int64_t t = 0; t < tokens; ++t) {
@@ -25,7 +25,7 @@ Values choices(std::int64_t tokens, std::int64_t k, std::int64_t experts, std::i
 
 struct Window {
   std::int64_t first = 0, experts = 0;
-  std::int64_t each = 0;  // rows an expert, padded; 0: packed
+  std::int64_t each = 0;  // padded: rows per expert; 0: packed
   std::int64_t room = 0;
 };
 
@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(SortRows, Conformance, testing::ValuesIn(on_devices(cas
 
 class SortRowsOn : public testing::TestWithParam<DeviceKind> {
  protected:
-  // How sorting the choices of two tokens fails, with room for so many rows of two experts.
+  // Error of sorting the choices of two tokens, with room for `rows` rows of two experts.
   std::string expert_error(std::int64_t rows, Room room) {
     Scratch s(GetParam());
     const Tensor experts = s.tensor(DType::I32, {2, 2}, {4, 5, 4, 5});
@@ -210,8 +210,8 @@ class SortRowsOn : public testing::TestWithParam<DeviceKind> {
       sort_by_expert(stream, row, slot, token, counts, experts, 4, room);
     });
   }
-  // The same of three tokens by four groups of two experts from expert 4 on; the choices of the
-  // second token are given.
+  // Error of sorting three tokens by four groups of two experts, from expert 4 on; `second`:
+  // choices of the second token.
   std::string group_error(const Values& second, std::int64_t rows, std::int64_t most) {
     Scratch s(GetParam());
     const Tensor experts = choices_around(s, second);

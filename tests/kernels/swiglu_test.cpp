@@ -5,7 +5,7 @@
 namespace weft::kernels {
 namespace swiglu_test {
 
-// h is (gate | up) a row; p a weight a row.
+// h: (gate | up) per row; p: a weight per row.
 Values reference(std::int64_t rows, std::int64_t f, const Values& h, const Values& p) {
   Values y;
   for (std::int64_t t = 0; t < rows; ++t) {

@@ -1,4 +1,4 @@
-// Numbers in 16 bits: what is kept of them, over all patterns.
+// 16-bit storage of numbers, over all bit patterns.
 #include "weft/tensor/narrow_numbers.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Half, EveryPatternIsItsValue) {
   }
 }
 
-// Between two halves, what is nearer; in the middle, the even one. Beyond the largest, infinity.
+// Between two halves: the nearer one; in the middle: the even one. Beyond the largest: infinity.
 TEST(Half, RoundsToNearestEven) {
   for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
     const double low = static_cast<float>(half_of(bits));
@@ -54,7 +54,7 @@ TEST(Half, RoundsToNearestEven) {
   }
 }
 
-// Of one upper half: patterns that are wrong in some way. Counted, so that the loop is fast.
+// Number of wrong patterns with one upper half. Counting keeps the loop fast.
 int wrong_among(std::uint32_t upper) {
   int wrong = 0;
 #pragma omp simd reduction(+ : wrong)
@@ -69,10 +69,10 @@ int wrong_among(std::uint32_t upper) {
   return wrong;
 }
 
-// The fp32 number comes back to the bit. Its upper part is what rounding to nearest even gives, but
-// for a tie that this would take towards zero.
+// The fp32 number returns bit by bit. Its upper part is the number rounded to nearest even, except
+// for ties that this would round towards zero.
 TEST(SplitFloat, LosesNothingOfAnyNumber) {
-  const bool every = std::getenv("WEFT_EVERY_NUMBER") != nullptr;  // as `make soak` asks
+  const bool every = std::getenv("WEFT_EVERY_NUMBER") != nullptr;  // set by `make soak`
   for (std::uint32_t upper = 0; upper < 65536; upper += every ? 1 : kSanitized ? 97 : 31) {
     const bool is_finite = (upper & 0x7fffu) < 0x7f80u;
     if (!is_finite) continue;
@@ -88,7 +88,7 @@ TEST(SplitFloat, TheUpperPartIsTheNearestButForTies) {
   for (const float value : {1.0f, -3.1415927f, 1e-40f, 65504.0f, 3.4e38f}) {
     EXPECT_EQ(split_float(value).upper, BFloat16(value).bits) << value;
   }
-  const float tie = float_of(0x3f808000u);  // between 1 and its neighbour above
+  const float tie = float_of(0x3f808000u);  // between 1 and the next bf16 above
   EXPECT_EQ(BFloat16(tie).bits, 0x3f80u);
   EXPECT_EQ(split_float(tie).upper, 0x3f81u);
 }
@@ -103,7 +103,8 @@ TEST(SplitFloat, ANanStaysOne) {
   }
 }
 
-// Sizes from 2^-26 on have eleven bits; what is smaller has no fewer than the eps of Adam asks for.
+// Magnitudes from 2^-26 on have eleven bits; smaller ones have at least the precision that Adam's
+// eps needs.
 TEST(HalfMoments, KeepElevenBits) {
   for (int exponent = -26; exponent < 4; ++exponent) {
     for (const double fraction : {1.0, 1.0001, 1.25, 1.4999, 1.75, 1.9999}) {

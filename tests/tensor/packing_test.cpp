@@ -14,7 +14,7 @@ bool overlap(std::size_t a, std::size_t a_bytes, std::size_t b, std::size_t b_by
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-// Buffers whose memory every stream may have at once.
+// Buffers whose memory is free for every stream at once.
 Lifetime known(std::size_t bytes, std::int32_t taken, std::int32_t given) {
   return {.bytes = bytes, .taken = taken, .given = given, .known_from = {given}};
 }
@@ -59,7 +59,7 @@ TEST(Packing, WhatVariesLiesBesideTheOthersAndKnowsWhichOfThemCome) {
   EXPECT_TRUE(packing.kept[1].empty());
 }
 
-// What two streams know of each other's buffers, drawn; by the rule, without what makes it quick.
+// Random knowledge of two streams about each other's buffers; checked by the plain rule.
 TEST(Packing, GivesNoStreamWhatItMustWaitForWhereThereIsRoom) {
   std::mt19937 random(11);
   std::vector<Lifetime> buffers;

@@ -77,8 +77,8 @@ TEST_P(Pools, EqualRequestsGetEqualAddressesEveryStep) {
   EXPECT_EQ(steps[1], steps[2]);
 }
 
-// A step that leaves gaps when its buffers are placed as they come: a small one is taken between
-// large ones and outlives them. Its sizes are those of the data.
+// Step that leaves gaps if buffers are placed as they come: a small one is taken between large ones
+// and outlives them. Sizes depend on the data.
 class PlannedSteps : public Pools {
  protected:
   std::vector<const float*> run_step(std::int64_t more = 0) {
@@ -142,10 +142,9 @@ TEST_P(PlannedSteps, MayTakeMoreThanTheyDid) {
   EXPECT_EQ(pool_.total().bytes, 0u);
 }
 
-// Steps of layers that keep something from forward to backward. What a layer keeps for its experts
-// follows a router: up to twice as much in one step as in another. The forward pass of one
-// part of the batch alternates with the backward pass of the one before it, as under overlap, or
-// comes after it.
+// Steps of layers that keep tensors from forward to backward. Expert tensors follow a router: up to
+// twice as large in some steps. The forward of a part of the batch alternates with the backward of
+// the previous part, as with overlap, or follows it.
 class RoutedSteps : public Pools {
  protected:
   enum class Order { Plain, Alternating };
@@ -170,12 +169,12 @@ class RoutedSteps : public Pools {
     const Tensor weights(pool_, DType::F32, {96 * kRows, 1024}, Tag::Weights);
     for (int step = 1; step <= 40; ++step) {
       run_step(order, pool_);
-      if (step <= 4) continue;  // not planned, or with sizes that nobody saw vary so far
+      if (step <= 4) continue;  // unplanned, or with sizes not seen to vary yet
       const double ratio = double(pool_.reserved()) / double(pool_.total().peak);
       EXPECT_LE(ratio, step <= 30 ? 1.07 : 1.05) << "step " << step;
     }
   }
-  // With rehearsals whose routers gave every layer the same number of rows.
+  // Uses rehearsals whose routers gave every layer equally many rows.
   void expect_little_more_from_the_first_on(Order order) {
     const auto rehearse = [&](std::int64_t rows) {
       Pool pool(*device_);
@@ -276,10 +275,10 @@ TEST_P(RoutedSteps, TakeLittleMoreFromTheFirstOnWhereTheyAlternateToo) {
   expect_little_more_from_the_first_on(Order::Alternating);
 }
 
-// A tensor that a stream is still busy with when it is given back.
+// Tensor that a stream still uses when it is given back.
 class ReleasedInUse : public Pools {
  protected:
-  // Writes 1 and, a while later, keeps what is there then.
+  // Writes 1 and, a while later, keeps the value found there.
   float* use_on(Stream& stream, std::int64_t elements) {
     Tensor tensor(pool_, DType::F32, {elements}, Tag::Activations);
     float* address = tensor.data<float>(stream);
@@ -310,7 +309,7 @@ TEST_P(ReleasedInUse, AnotherStreamGetsFreshMemoryRatherThanAWait) {
   a_->synchronize();
 }
 
-// A message on its way must not hold up compute because the model is small.
+// A message in flight must not hold up compute of a small model.
 TEST_P(ReleasedInUse, SomeMegabytesAreTakenRatherThanWaitedForHoweverLittleIsUsed) {
   pool_.allocate_for(*a_);
   constexpr std::int64_t kElements = 1 << 18;
@@ -356,7 +355,7 @@ TEST_P(ReleasedInUse, AStreamThatWaitsForTheLastUseAnywayGetsIt) {
 
 TEST_P(ReleasedInUse, WhereMuchLiesIdleTheOldestIsGivenAndWaitedFor) {
   pool_.allocate_for(*a_);
-  constexpr std::int64_t kElements = 2 << 20;  // more than is taken besides rather than wait
+  constexpr std::int64_t kElements = 2 << 20;  // more than the pool takes to avoid a wait
   std::vector<Tensor> all;
   for (int i = 0; i < 7; ++i)
     all.emplace_back(pool_, DType::F32, Shape{kElements}, Tag::Activations);

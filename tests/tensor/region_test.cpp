@@ -43,8 +43,8 @@ TEST_P(Regions, OfDeviceMemoryGrowInPlaceAndGiveTheirEndBack) {
   EXPECT_EQ(region->grow(1 << 20).data(), second.data());
 }
 
-// A step that needs more than any before takes it while its streams work: that must not wait for
-// them. Whoever is slow may look too late, so there are several tries.
+// A step that needs more memory takes it while its streams work, without waiting for them. A slow
+// thread may look too late, so there are several tries.
 TEST_P(Regions, OfDeviceMemoryGrowBesideWorkThatIsUnderWay) {
   constexpr std::size_t kBytes = 32 << 20;
   constexpr int kCopies = 40, kTries = 5;

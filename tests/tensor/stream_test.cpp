@@ -252,7 +252,7 @@ TEST_P(Streams, ManyPiecesAreCopiedWhateverTheirLengthAndPlace) {
   EXPECT_EQ(read<std::int16_t>(*stream, to), expected);
 }
 
-// Few and small, and more of them or larger: a GPU takes other ways then.
+// A few small pieces, then more or larger ones: a GPU then takes another path.
 TEST_P(Streams, PiecesAreCopiedBesideWhateverElseIsAskedFor) {
   for (const auto& [pieces, elements] : {std::pair{3, 5}, {40, 5}, {3, 400'000}}) {
     Pool pool(*device_);
@@ -354,7 +354,7 @@ TEST_P(Streams, LargeValuesComeBackToo) {
   EXPECT_EQ(read<float>(*stream, x), up);
 }
 
-// The copy is enqueued long before the host's work has ended, and must not overtake it.
+// The copy is enqueued long before the host work has ended, and must not overtake it.
 TEST_P(Streams, CopiesWaitForHostWorkBeforeThem) {
   Pool pool(*device_);
   const auto stream = make("s");
@@ -413,7 +413,7 @@ TEST_P(Streams, SpansOfTheDeviceAndOfTheHostAreOnOneClock) {
   const std::int64_t after = now_ns();
   const std::vector<WorkSpan> spans = stream->take_recording();
   ASSERT_EQ(spans.size(), 6u);
-  constexpr std::int64_t kSlack = 200'000;  // how well two clocks agree
+  constexpr std::int64_t kSlack = 200'000;  // agreement of two clocks
   std::int64_t last = before - kSlack;
   for (const WorkSpan& span : spans) {
     EXPECT_EQ(span.label, "node");

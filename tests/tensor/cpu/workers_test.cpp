@@ -22,7 +22,7 @@ TEST(Workers, EveryTaskRunsOnce) {
   }
 }
 
-// Longer than anyone looks before it sleeps.
+// Longer than a thread spins before it sleeps.
 constexpr std::chrono::milliseconds kLong{2};
 
 TEST(Workers, HelpersThatSleepAreWoken) {
@@ -42,7 +42,7 @@ TEST(Workers, ACallerThatSleepsIsWoken) {
     Workers workers(threads);
     const auto caller = std::this_thread::get_id();
     for (int round = 0; round < 20; ++round) {
-      // A helper takes one task and keeps it; the caller has the other ones and then waits.
+      // A helper takes one task and keeps it; the caller runs the others and then waits.
       std::atomic<int> kept{0}, done{0};
       workers.parallel(8, [&](std::int64_t) {
         if (std::this_thread::get_id() == caller) {
