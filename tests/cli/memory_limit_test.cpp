@@ -147,6 +147,7 @@ TEST(MemoryLimit, SavingsOfALongStepOnCoresAreCountedOnRequestAlone) {
     EXPECT_NEAR(base::number(report.forecast.stages[i].peak_total_bytes),
                 base::number(counted.stages[i].peak_total_bytes),
                 0.001 * base::number(counted.stages[i].peak_total_bytes));
+    EXPECT_EQ(report.forecast.stages[i].at_peak.node, counted.stages[i].at_peak.node);
   }
   add_savings(asked, kSilent, report);
   ASSERT_TRUE(report.savings);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "weft/base/casts.h"
+#include "weft/base/text.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/pipeline.h"
 #include "weft/grid/grid.h"
@@ -127,6 +128,23 @@ struct Growth {
   }
 };
 
+// "3999D0.experts" of "11D0.experts" and "23D0.experts": the layer's number grows too.
+std::string extended_node(const Growth& growth, const std::string& one, const std::string& two) {
+  const auto digits = [](const std::string& node) {
+    return std::min(node.size(), node.find_first_not_of("0123456789"));
+  };
+  const auto number = [&](const std::string& node) {
+    return base::parse_number(node.substr(0, digits(node)));
+  };
+  const bool is_same = one.substr(digits(one)) == two.substr(digits(two));
+  if (!is_same || !number(one) || !number(two)) return two;
+  std::int64_t layer = 0;
+  growth.extend<std::int64_t>(static_cast<std::int64_t>(*number(one)),
+                              static_cast<std::int64_t>(*number(two)),
+                              layer);
+  return base::text("{}{}", layer, two.substr(digits(two)));
+}
+
 // `to` is the longer of both.
 void extend_stage(const Growth& growth,
                   const train::PredictedMemory& one,
@@ -135,6 +153,8 @@ void extend_stage(const Growth& growth,
   growth.extend(one.peak_total_bytes, to.peak_total_bytes, to.peak_total_bytes);
   growth.extend(one.snapshot_bytes, to.snapshot_bytes, to.snapshot_bytes);
   growth.extend(one.at_peak.bytes, to.at_peak.bytes, to.at_peak.bytes);
+  growth.extend(one.at_peak.issued, to.at_peak.issued, to.at_peak.issued);
+  to.at_peak.node = extended_node(growth, one.at_peak.node, to.at_peak.node);
   for (train::PieceBytes& piece : to.at_peak.pieces) {
     const auto same = std::ranges::find_if(one.at_peak.pieces, [&](const auto& other) {
       return other.tag == piece.tag && other.piece == piece.piece;
