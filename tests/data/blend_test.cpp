@@ -12,7 +12,7 @@ namespace blend_test {
 
 using Place = BlendOrder::Place;
 
-// The rule, sample after sample.
+// The rule, sample by sample.
 std::vector<Place> by_the_rule(const std::vector<double>& weights, std::size_t samples) {
   double sum = 0;
   for (const double weight : weights) sum += weight;
@@ -57,7 +57,7 @@ TEST(BlendOrder, IsTheSameFromAnySampleOn) {
   }
 }
 
-// More than the states that are kept can stand for one by one.
+// More samples than the stored states cover one by one.
 TEST(BlendOrder, FindsSamplesFarOnAndThoseBeforeThem) {
   const BlendOrder order({2, 1}), other({2, 1});
   const Place far = order.place(9'000'000);
@@ -112,7 +112,7 @@ class BlendedData : public TemporaryFolder {
     dataset.read(split, i, tokens);
     return tokens;
   }
-  // How many of the first samples come from b.
+  // Number of the first samples that come from b.
   static int from_b(const Dataset& dataset, Split split, std::uint64_t samples) {
     int count = 0;
     for (std::uint64_t i = 0; i < samples; ++i) count += sample(dataset, split, i).front() >= 100;
@@ -143,7 +143,7 @@ TEST_F(BlendedData, OfOneIsThatOne) {
 TEST_F(BlendedData, WithoutFilesOrSamplesIsRefused) {
   EXPECT_THROW(open({"1", at("a"), "1", at("none")}), base::MissingInput);
   const auto dataset = open({at("a"), at("b")}, "19,1");
-  EXPECT_EQ(dataset->samples(Split::Eval), 0u);  // b has no sequence for it
+  EXPECT_EQ(dataset->samples(Split::Eval), 0u);  // b has no sequence for evaluation
   try {
     sample(*dataset, Split::Eval, 0);
     FAIL();
@@ -173,7 +173,7 @@ TEST_F(BlendedData, SplitsMayHaveDataOfTheirOwn) {
   EXPECT_EQ(from_b(*dataset, Split::Train, 400), 300);
   EXPECT_EQ(from_b(*dataset, Split::Eval, 40), 40);
   EXPECT_EQ(from_b(*dataset, Split::Test, 40), 0);
-  EXPECT_EQ(dataset->samples(Split::Eval), (50 - 1) / 4);  // all of it, nothing held out
+  EXPECT_EQ(dataset->samples(Split::Eval), (50 - 1) / 4);  // whole data set, no part held out
   EXPECT_EQ(dataset->tokens(), 250u + 50 + 200);
   const auto other = open_splits({"[" + a + "]", "[" + b + "]", "[]"}, 2);
   EXPECT_EQ(sample(*other, Split::Eval, 3), sample(*dataset, Split::Eval, 3));

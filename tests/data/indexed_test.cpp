@@ -50,7 +50,7 @@ class Indexed : public TemporaryFolder {
   std::string idx_;
 };
 
-// The numbers were read from the files by another program.
+// Another program read these numbers from the files.
 TEST_F(Indexed, ReadsAPairOfMegatronsOwnBuilder) {
   const IndexedDataset dataset({.path = kGolden, .eval_fraction = 0.05}, 64, 512, 1);
   const IndexedIndex& index = dataset.index();

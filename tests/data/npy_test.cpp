@@ -12,7 +12,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A head as NumPy writes it: the whole padded to 64 bytes.
+// Header as NumPy writes it, padded to 64 bytes.
 std::string head(const std::string& dict, char version = 1) {
   std::string all = std::string("\x93NUMPY") + version + '\0';
   const std::size_t before = all.size() + (version == 1 ? 2 : 4);

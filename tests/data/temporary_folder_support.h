@@ -1,4 +1,4 @@
-// A folder of its own for each test, gone when the test ends.
+// Separate folder for each test, removed when the test ends.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ class TextFiles : public TemporaryFolder {
                         256,
                         1);
   }
-  // The samples of one epoch, put back in file order.
+  // Samples of one epoch, put back in file order.
   static std::string all_text(const Dataset& dataset) {
     std::vector<std::string> samples;
     for (std::uint64_t i = 0; i < dataset.samples(Split::Train); ++i) {
@@ -47,7 +47,7 @@ TEST_F(TextFiles, FolderIsItsFilesInPathOrder) {
   put("a/y.md", "");
   put("a.txt", "ef");
   put("c.txt", "m");
-  // "a.txt" sorts before "a/z.txt": paths are compared byte by byte.
+  // "a.txt" sorts before "a/z.txt": paths are compared bytewise.
   const auto files = list_text_files(dir_, {".txt"});
   ASSERT_EQ(files.size(), 4u);
   EXPECT_EQ(files[0].filename(), "a.txt");

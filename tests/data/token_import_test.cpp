@@ -37,7 +37,7 @@ class TokenImport : public TemporaryFolder {
   ImportRequest request(const std::string& name, const std::string& bytes) {
     return {.files = {file(name, bytes)}, .prefix = prefix()};
   }
-  // What was stored, read back by the reader of `weft train`.
+  // Stored documents, read back by the reader of `weft train`.
   Documents documents() const {
     const IndexedFiles files(prefix());
     const IndexedIndex& index = files.index();
@@ -54,7 +54,7 @@ class TokenImport : public TemporaryFolder {
     }
     return all;
   }
-  // What an import complains of; it leaves nothing behind.
+  // Error of an import, which leaves no file behind.
   std::string complaint(const ImportRequest& request) {
     const auto before = std::distance(fs::directory_iterator(dir_), fs::directory_iterator());
     std::string what;

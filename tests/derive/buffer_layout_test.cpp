@@ -40,7 +40,7 @@ TEST(BufferLayout, ABucketHoldsAPortionOfAllAtMostOrOneLargerParameter) {
   EXPECT_EQ(buckets({.bucket_size = 128, .portions = 16}), 32u) << "smaller ones stay";
   EXPECT_EQ(buckets({.portions = 16}), 1u) << "nothing is cut";
   EXPECT_EQ(buckets({.buckets = 4}), 4u);
-  // 640 elements, of which a bucket may have 160: sizes that do not divide.
+  // 640 elements, at most 160 per bucket: sizes that do not divide.
   const std::vector<BufferItem> uneven{{64}, {64}, {256}, {64}, {64}, {128}};
   const BufferLayout layout = lay_out(uneven, {.bucket_size = 1 << 20, .portions = 4});
   ASSERT_EQ(layout.buckets.size(), 4u);

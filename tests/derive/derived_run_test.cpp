@@ -63,7 +63,7 @@ TEST(DerivedRun, ExpertsAreSharedByEpAndDenseLayersByTp) {
             (layer.split + layer.keys + tables) / 2 + layer.replicated + config.model.hidden_size);
 }
 
-// Those that the engine allocates, by pipeline rank.
+// Parameters that the engine allocates, by pipeline rank.
 std::vector<RankParameters> listed_parameters(const Config& config) {
   std::vector<RankParameters> ranks;
   for (int rank = 0; rank < config.model.pipeline_model_parallel_size; ++rank) {
@@ -200,12 +200,12 @@ TEST(DerivedRun, DistinctRanksOfAToken) {
   EXPECT_DOUBLE_EQ(distinct_parts(4, 4, 2), 2) << "more experts than another part has";
 }
 
-// 4096 tokens of 7168 bf16 channels to 8 of 256 experts, 8 GPUs a machine.
+// 4096 tokens of 7168 bf16 channels to 8 of 256 experts, 8 GPUs per machine.
 TEST(DerivedRun, BytesOfADispatch) {
   struct Case {
     int ep;
     double all, all_between, once,
-        once_between;  // MiB: a row an expert, and a row a rank or machine
+        once_between;  // MiB: one row per expert, and one row per rank or machine
   };
   for (const Case& c : {Case{8, 392, 0, 259.4, 0},
                         Case{16, 420, 224, 342.5, 55.8},
@@ -234,11 +234,11 @@ TEST(DerivedRun, ARackIsOneMachineToADispatch) {
   EXPECT_EQ(dispatch_of(shipped("deepseek_v3_pretrain_1024gpu_h100_bf16")).tokens, 2048);
 }
 
-// 64 tokens to 8 of 64 experts on 8 ranks. Groups lie apart differently: the rank that sends most
-// to other machines is counted.
+// 64 tokens to 8 of 64 experts on 8 ranks. Groups are spread differently: the rank that sends most
+// to other machines counts.
 TEST(DerivedRun, RowsBetweenMachinesAreThoseOfTheRealMembers) {
   for (const char* dispatcher : {"alltoall", "allgather", "flex"}) {
-    // Ranks a machine, and the fewest members in the machine of one: 12 makes [8], [4 4], [8]; 6
+    // Ranks per machine, and the fewest members in a rank's machine: 12 makes [8], [4 4], [8]; 6
     // makes [6 2], [4 4], [2 6]; 3 makes [3 3 2], [1 3 3 1], [2 3 3].
     for (const auto& [per_machine, beside] :
          std::map<int, int>{{24, 8}, {12, 4}, {8, 8}, {6, 2}, {4, 4}, {3, 1}, {2, 2}, {1, 1}}) {
@@ -251,7 +251,7 @@ TEST(DerivedRun, RowsBetweenMachinesAreThoseOfTheRealMembers) {
                             "model.moe_flex_dispatcher_backend=deepep",
                             std::string("model.moe_token_dispatcher_type=") + dispatcher,
                             "runtime.ranks_per_node=" + std::to_string(per_machine)}));
-      // deepep crosses once to a machine where every group lies alike in several.
+      // deepep crosses once per machine if every group is spread equally over several machines.
       const bool passes_on =
           dispatcher == std::string("flex") && (per_machine == 4 || per_machine == 2);
       if (passes_on) {

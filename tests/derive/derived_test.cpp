@@ -46,7 +46,7 @@ TEST(Derived, DenseLayersCountTheirOwnWidth) {
   const double all_moe = flops_per_token(model);
   model.moe_layer_freq.assign(48, 1);
   model.moe_layer_freq[0] = 0;
-  // One layer trades 8 experts of 768 for 6144 dense channels, which is the same number.
+  // A layer trades 8 experts of 768 for 6144 dense channels: equally many.
   EXPECT_DOUBLE_EQ(flops_per_token(model), all_moe);
   model.ffn_hidden_size = 6145;
   EXPECT_DOUBLE_EQ(flops_per_token(model), all_moe + 6.0 * 3 * 2048);

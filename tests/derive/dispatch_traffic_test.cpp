@@ -1,4 +1,4 @@
-// Bytes that leave a rank, as Megatron's dispatchers send them.
+// Bytes that leave a rank with Megatron's dispatchers.
 #include "weft/derive/dispatch_traffic.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ ModelConfig large(Dispatcher dispatcher, std::optional<FlexBackend> backend = st
   return model;
 }
 
-// MiB of payload of one transfer: half of what dispatch and combine send.
+// MiB of payload per transfer: half of dispatch plus combine.
 struct Mebibytes {
   double all = 0, between = 0;
 };
@@ -55,7 +55,7 @@ TEST(DispatchTraffic, IsTheTableOfTheReferenceSystem) {
   }
 }
 
-// Two ranks share an expert: a token goes to both, however few of it go to one.
+// Two ranks share an expert: a token goes to both.
 TEST(DispatchTraffic, OfSharedExpertsGoesToAllThatShareThem) {
   const auto rows = [](Dispatcher dispatcher, std::int64_t shards) {
     ModelConfig model = large(dispatcher, FlexBackend::DeepEp);
@@ -63,7 +63,7 @@ TEST(DispatchTraffic, OfSharedExpertsGoesToAllThatShareThem) {
     const DispatchTraffic sent =
         expected_traffic(model, {.ranks = 8 * shards, .ranks_per_node = 8 * shards, .tokens = 100});
     const auto ranks = static_cast<double>(8 * shards);
-    return sent.inside.rows / (ranks - 1) * ranks;  // with those to itself
+    return sent.inside.rows / (ranks - 1) * ranks;  // including rows to itself
   };
   EXPECT_DOUBLE_EQ(rows(Dispatcher::AllToAll, 2), 2 * rows(Dispatcher::AllToAll, 1));
   EXPECT_DOUBLE_EQ(rows(Dispatcher::Flex, 2), 2 * rows(Dispatcher::Flex, 1));
@@ -91,7 +91,7 @@ TEST(DispatchTraffic, OfPaddedRowsHasNoCounts) {
   EXPECT_EQ(expected_traffic(allgather, shape).inside.metadata, 70 * 8 * 4) << "choices alone";
 }
 
-// Each of 256 experts is chosen ten times by 320 tokens; then it takes five.
+// 320 tokens choose each of 256 experts ten times; the capacity is five.
 TEST(DispatchTraffic, WithACapacityIsAtMostWhatExpertsTake) {
   const DispatchShape shape{.ranks = 16, .ranks_per_node = 8, .tokens = 320};
   ModelConfig model = large(Dispatcher::AllToAll);
@@ -102,7 +102,7 @@ TEST(DispatchTraffic, WithACapacityIsAtMostWhatExpertsTake) {
   EXPECT_EQ(expected_traffic(model, shape).inside.rows, all / 2);
 }
 
-// Whoever is in a machine with two of seven others sends them two sevenths.
+// A rank with two of its seven peers in its machine sends them two sevenths.
 TEST(DispatchTraffic, OfOneHopNeedsNoEqualMachines) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
   const DispatchTraffic sent =
@@ -110,8 +110,8 @@ TEST(DispatchTraffic, OfOneHopNeedsNoEqualMachines) {
   EXPECT_NEAR(sent.inside.rows / 2, sent.between.rows / 5, 1e-9);
 }
 
-// DeepEP sends one message to a machine and passes it on there: between machines both backends send
-// the same, rows, counts and all.
+// DeepEP sends one message per machine, which is forwarded there. Between machines both backends
+// send equal rows, counts and all.
 TEST(DispatchTraffic, OfDeepEpBetweenMachinesIsThatOfHybridEp) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
   const ModelConfig hybridep = large(Dispatcher::Flex, FlexBackend::HybridEp);
@@ -125,7 +125,7 @@ TEST(DispatchTraffic, OfDeepEpBetweenMachinesIsThatOfHybridEp) {
   EXPECT_FALSE(passes_on(deepep, {.ranks = 32, .ranks_per_node = 8, .is_uneven = true}));
 }
 
-// Ranks of one machine take no middle, and machines of one rank pass nothing on.
+// Ranks of one machine need no middle rank, and machines of one rank forward no rows.
 TEST(DispatchTraffic, OfHybridEpInOneHopIsThatOfDeepEp) {
   const ModelConfig deepep = large(Dispatcher::Flex, FlexBackend::DeepEp);
   const ModelConfig hybridep = large(Dispatcher::Flex, FlexBackend::HybridEp);

@@ -19,7 +19,7 @@ ModelConfig model_of(int layers, int pp, int vpp, std::string stages = "") {
   return model;
 }
 
-// "E2|1|0|1L": what each stage holds.
+// "E2|1|0|1L": contents of each stage.
 std::string text_of(const Stages& stages) {
   std::string text;
   int layer = 0;

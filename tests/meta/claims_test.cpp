@@ -1,4 +1,4 @@
-// What pages show of the engine is what the engine does: schedules and metric keys.
+// Pages show the engine's real behaviour: schedules and metric keys.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -17,7 +17,7 @@ TextFile read_page(const std::string& path) {
   return {.path = path, .text = base::read_text(WEFT_SOURCE_DIR "/" + path)};
 }
 
-// The story's model: two MoE layers over two expert-parallel ranks, one micro-batch.
+// Model of the story page: two MoE layers over two expert-parallel ranks, one micro-batch.
 std::string story_schedule() {
   config::ModelConfig model;
   model.num_layers = 2;
@@ -30,7 +30,7 @@ std::string story_schedule() {
   return schedule::print(schedule::build_training(anatomy, {.micro_batches = 1}));
 }
 
-// Lines that the printed schedule does not have in this order, one after the other.
+// Fences whose lines are not consecutive lines of the printed schedule.
 Complaints schedule_complaints(const Page& page, const std::string& printed) {
   Complaints complaints;
   for (const Fence& fence : page.fences) {
@@ -84,19 +84,19 @@ TEST(Claims, TheFormatsPageNamesEveryMetric) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
-// By `Piece::Head`, or by all names at once.
+// True for `Piece::Head`, or for using all enumerators.
 bool names_pieces(const std::string& code) {
   static const std::regex named(R"(\bPiece::[A-Z]|\busing enum (\w+::)*Piece\s*;)");
   return code.find("Piece") != code.npos && std::regex_search(code, named);
 }
 
-// An enumerator, as opposed to a number, a letter, a kConstant and a MACRO.
+// True for an enumerator; false for a number, a letter, a kConstant and a MACRO.
 bool is_enumerator(const std::string& label) {
   static const std::regex shape(R"((\w+::)*[A-Z]\w*[a-z]\w*|(\w+::)+\w+)");
   return std::regex_match(label, shape);
 }
 
-// Where the block around `at` begins: its opening brace; npos where there is none.
+// Opening brace of the block around `at`; npos: none.
 std::size_t block_around(const std::string& code, std::size_t at) {
   for (int depth = 0; at-- > 0;) {
     if (code[at] == '}') ++depth;
@@ -105,7 +105,7 @@ std::size_t block_around(const std::string& code, std::size_t at) {
   return std::string::npos;
 }
 
-// How many switches over an enum have a default. What a switch is over is told by its first label.
+// Number of switches over an enum that have a default. The first label tells the type of a switch.
 int enum_defaults(const std::string& code) {
   static const std::regex first_case(R"(\bcase\s+((?:[^:]|::)+?)\s*:(?!:))");
   int count = 0;

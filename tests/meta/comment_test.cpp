@@ -12,7 +12,7 @@ namespace comment_test {
 
 using base::text;
 
-// Comments of weft/ that still begin with such a word. Lower both with each room that is rewritten.
+// Comments of weft/ that still begin with such a word. Lower both bounds with the comments.
 constexpr std::size_t kMostWithCapital = 39;
 constexpr std::size_t kMostWithSmallLetter = 40;
 constexpr std::size_t kShown = 5;

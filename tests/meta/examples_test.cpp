@@ -1,4 +1,4 @@
-// Command lines of the documents and of --help run as they are written, on shorter runs.
+// Command lines of the documents and of --help run as written, with fewer steps.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,11 +14,11 @@ namespace weft::meta {
 namespace examples_test {
 
 const std::set<std::string> kCommands{"train", "check", "plan", "memory", "report", "perf"};
-// Commands of the same blocks that make what those read.
+// Commands of a block that make inputs of its other commands.
 const std::set<std::string> kBefore{"data", "schedule"};
 
-// Searches, orders and traces of large runs take seconds; the plan page's own test holds tables of
-// published runs. `make soak` runs these too.
+// Searches, orders and traces of large runs take seconds; the plan page has a test of its own.
+// `make soak` runs these too.
 bool takes_long(const std::string& words) {
   const bool simulates = words.find("--simulate") != std::string::npos;
   return (words.starts_with("plan ") && !simulates) ||
@@ -26,7 +26,7 @@ bool takes_long(const std::string& words) {
          words.find(" --schedule") != std::string::npos;
 }
 
-// The same command on a run of few steps.
+// Command with fewer steps.
 std::string shortened(const std::string& words) {
   std::string line;
   const std::vector<std::string> all = words_of(words);
@@ -47,7 +47,7 @@ std::vector<std::string> commands_to_paste(Page page) {
   return page.commands();
 }
 
-// Pages and help texts in which a command may read what an earlier one wrote.
+// Pages and help texts, in which a command may read what an earlier one wrote.
 std::vector<Page> pages_with_examples() {
   std::vector<Page> pages = documents();
   for (const std::string& command : kCommands) {
@@ -66,7 +66,7 @@ std::vector<Page> pages_with_examples() {
   return pages;
 }
 
-// What a reader of the pages has: a model's folder, token ids and a text.
+// Makes a reader's files: a model's folder, token ids and a text.
 void lay_out(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   fs::remove_all(folder);
@@ -90,7 +90,7 @@ void lay_out(const std::filesystem::path& folder) {
   base::write_whole(folder / "more.npy", npy + "\n" + std::string("\1\0\2\0\3\0\4\0", 8));
 }
 
-// Empty: a span that names a command but is not one to paste.
+// Empty: the span names a command, but is not meant for pasting.
 std::string words_to_run(const std::string& command) {
   const std::vector<std::string> words = weft_words(command);
   if (words.size() < 2 || !(kCommands.contains(words[0]) || kBefore.contains(words[0]))) return {};
@@ -102,7 +102,7 @@ std::string words_to_run(const std::string& command) {
   return line;
 }
 
-// Training that needs a card or a part that is not built is refused with these words.
+// Training that needs a GPU or a missing part is refused with these words.
 bool lacks_machine(const std::string& said) {
   for (const char* reason : {"does not run in this build",
                              "libweft_",
@@ -116,7 +116,7 @@ bool lacks_machine(const std::string& said) {
 
 TEST(Examples, EveryCommandLineOfThePagesRuns) {
   namespace fs = std::filesystem;
-  const bool all = std::getenv("WEFT_EVERY_EXAMPLE") != nullptr;  // as `make soak` asks for
+  const bool all = std::getenv("WEFT_EVERY_EXAMPLE") != nullptr;  // set by `make soak`
   const fs::path folder = fs::path(::testing::TempDir()) / "weft_examples";
   std::set<std::string> done;
   int ran = 0;
@@ -131,7 +131,7 @@ TEST(Examples, EveryCommandLineOfThePagesRuns) {
           shell("cd '" + folder.string() + "' && CUDA_VISIBLE_DEVICES=-1 '" WEFT_BINARY "' " +
                 shortened(words));
       ++ran;
-      // A verdict (illegal, too large) is an answer; a word that is not taken is none.
+      // A verdict (illegal, too large) is an answer; a rejected word is not.
       const bool judged =
           (!words.starts_with("train ") && outcome.said.find("not legal") != std::string::npos) ||
           outcome.said.find("does not fit") != std::string::npos ||

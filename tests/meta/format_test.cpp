@@ -11,7 +11,7 @@
 namespace weft::meta {
 namespace format_test {
 
-// The clang-format whose opinion counts (others break lines differently). Empty: there is none.
+// clang-format of the required version (others break lines differently). Empty: none found.
 std::string find_formatter() {
   for (const char* name : {"clang-format-14", "clang-format"}) {
     const Ran version = shell(std::string(name) + " --version");
@@ -23,7 +23,7 @@ std::string find_formatter() {
 constexpr const char* kSkipped =
     "SKIPPED: no clang-format 14 in PATH, so formatting was NOT checked (Debian: clang-format-14)";
 
-// What the formatter would change in these files; empty: nothing.
+// Changes that the formatter would make in these files; empty: none.
 std::string format_complaints(const std::string& formatter, const std::string& paths) {
   const Ran ran =
       shell("cd '" WEFT_SOURCE_DIR "' && " + formatter +

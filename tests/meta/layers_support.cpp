@@ -14,9 +14,9 @@ using base::text;
 constexpr std::array<std::string_view, 9>
     kBackends{"cpu", "cuda", "fake", "loopback", "mpi", "nccl", "onednn", "protobuf", "threads"};
 
-// Where the headers of a vendor may be included.
+// Folder in which a vendor's headers may be included.
 struct Vendor {
-  std::string_view header;  // how the include begins
+  std::string_view header;  // beginning of the include
   std::string_view folder;
 };
 constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
@@ -48,7 +48,7 @@ std::vector<Line> lines_of_layers(std::string_view all) {
   return result;
 }
 
-// The innermost backend folder of a path, up to its '/'. Empty: none.
+// Innermost backend folder of a path, up to its '/'. Empty: none.
 std::string backend_of(std::string_view path) {
   for (std::size_t slash = path.rfind('/'); slash != std::string_view::npos && slash > 0;
        slash = path.rfind('/', slash - 1)) {
@@ -82,8 +82,8 @@ Complaints own_include_complaints(const Layers& layers,
   if (from != to && !layers.at(from).contains(to)) {
     return {text("{} includes \"{}\": {} may not include {}", file.path, header, from, to)};
   }
-  // A device has a folder of the same name in several modules; those may see each other. NCCL works
-  // on the streams of CUDA.
+  // A device has a folder of that name in several modules, which may include each other. NCCL uses
+  // CUDA's streams.
   const std::string backend = backend_of(header), own = backend_of(file.path);
   const std::string device = last_folder(own) == "nccl/" ? "cuda/" : last_folder(own);
   const bool same = !own.empty() && device == last_folder(backend);

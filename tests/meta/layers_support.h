@@ -1,4 +1,4 @@
-// Who may include whom, as weft/layers.txt says it.
+// Allowed includes between modules, from weft/layers.txt.
 #pragma once
 
 #include <map>
@@ -8,21 +8,20 @@
 
 namespace weft::meta {
 
-// Module -> the modules it may include besides itself.
+// Module -> modules that it may include besides itself.
 using Layers = std::map<std::string, std::set<std::string>, std::less<>>;
 
 Layers parse_layers(std::string_view text);
 
-// A line may name only modules of earlier lines, so that there is no circle.
+// A line may name only modules of earlier lines, so that no cycle exists.
 Complaints order_complaints(std::string_view layers_text);
 
-// The module of a path below weft/ ("exec/real/lanes.h"): the longest folder that is one. Empty:
-// none.
+// Module of a path below weft/ ("exec/real/lanes.h"): the longest folder that is one. Empty: none.
 std::string module_of(const Layers& layers, std::string_view path);
 
-// What the includes of one file of weft/ break. Modules include only what their layer allows; a
-// backend's folder (mpi, cpu, ...) is included by nobody outside it; a vendor's headers appear only
-// where that vendor is wrapped.
+// Violations by the includes of a file of weft/. Modules include only what their layer allows. No
+// file outside a backend's folder (mpi, cpu, ...) includes it. A vendor's headers appear only in
+// the folder that wraps the vendor.
 Complaints include_complaints(const Layers& layers, const TextFile& file);
 
 }  // namespace weft::meta

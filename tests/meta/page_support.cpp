@@ -190,7 +190,7 @@ Complaints weft_complaints(const Page& page,
     words.erase(words.begin(), words.begin() + (name == "bench" && words.size() > 1 ? 2 : 1));
     std::erase_if(words, leaves_open);
     if (!take_runs.contains(name) && name != "verify") continue;
-    // The first word of verify is a folder, which the page's paths answer for.
+    // The first word of verify is a folder, which is checked as a path.
     if (name == "verify" && !words.empty()) words.erase(words.begin());
     const std::string wrong = judge(name, words);
     if (!wrong.empty()) complaints.push_back(text("{}: '{}': {}", page.path, command, wrong));

@@ -17,8 +17,7 @@ Page page_of(const std::string& text) { return parse_page({.path = "docs/a.md", 
 
 bool one_file(std::string_view path) { return path == "weft/base/text.h" || path == "docs/b.md"; }
 
-// A command that runs a config needs one that validates; the others need keys and values that
-// exist.
+// A command that runs a config needs a valid one; others need existing keys and values.
 std::string judge_run(const std::string& command, const std::vector<std::string>& words) {
   try {
     const config::Config config =

@@ -1,5 +1,4 @@
-// The figures of docs/plan.md and the README that tell how good a price is are those that
-// `weft plan` prints.
+// Compares the figures on prices in docs/plan.md and the README with the output of `weft plan`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ Json validated(const std::string& table) {
   return base::parse_json(ran.said);
 }
 
-// A row of a table, by what its head says above each cell.
+// Row of a table, by the head of each cell.
 using Row = std::map<std::string, std::string>;
 
 std::vector<std::string> cells_of(const std::string& line) {
@@ -43,7 +42,7 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-// The first table after `marker`, without its head.
+// First table after `marker`, without its head.
 std::vector<Row> table_after(const std::string& page, const std::string& marker) {
   const std::size_t begin = page.find(marker);
   if (begin == page.npos) return {};
@@ -72,11 +71,11 @@ std::string letters_of(std::string_view name) {
   return letters;
 }
 
-// Percent as a page writes it, and what is wrong with it; empty where it is `share`, rounded.
+// Error of a percentage on a page; empty: it is `share`, rounded.
 std::string wrong_percent(const std::string& written, double share) {
   const std::string printed = text("{:+.1f} %", 100 * share);
   if (!written.ends_with(" %")) return text("'{}' is no percent, printed is {}", written, printed);
-  // A tenth is what is written; another compiler may round what is half of one to the other side.
+  // Pages write tenths; another compiler may round a half to the other side.
   const double off = std::abs(std::strtod(written.c_str(), nullptr) - 100 * share);
   return off <= 0.06 ? "" : text("'{}' is printed as {}", written, printed);
 }
@@ -96,7 +95,7 @@ bool is_of(const Json& priced, const std::string& model, const std::string& use)
          priced["used_for_fit"].get<bool>() == (use == "fitted");
 }
 
-// What a table says of models, against the rows that were priced.
+// Errors in a table of models, compared with the priced rows.
 Complaints error_complaints(const std::vector<Row>& table, const Json& priced) {
   Complaints complaints;
   for (const Row& row : table) {
@@ -137,7 +136,7 @@ Complaints gain_complaints(const std::vector<Row>& table, const Json& pairs) {
   return complaints;
 }
 
-// Models that were priced and have no row of their own.
+// Priced models without a row of their own.
 Complaints forgotten_models(const std::vector<Row>& table, const Json& priced) {
   Complaints forgotten;
   for (const Json& one : priced) {
@@ -152,7 +151,7 @@ Complaints forgotten_models(const std::vector<Row>& table, const Json& priced) {
   return forgotten;
 }
 
-// The table of docs/plan.md behind what it says of the command that prices `table`.
+// Table of docs/plan.md after the command that prices `table`.
 std::vector<Row> told_of(const std::string& table) {
   const std::string page = page_text("docs/plan.md");
   const std::size_t section = page.find("\n## How good it is\n");
@@ -203,7 +202,7 @@ TEST(PlanPage, ErrorsOfModelsAreThoseThatValidatePrints) {
   }
 }
 
-// Of the rows that are told one by one, how many there are; and the worst GPU.
+// Number of rows listed individually, and the worst GPU.
 TEST(PlanPage, WhatStandsBehindTheTableIsTrue) {
   std::size_t far = 0;
   std::map<std::string, std::vector<double>> held_out;
@@ -244,8 +243,8 @@ TEST(PlanPage, ErrorsInTheReadmeAreThoseThatValidatePrints) {
   EXPECT_TRUE(complaints.empty()) << "README.md:\n" << listed(complaints);
 }
 
-// The best shape of the page's search and the steps in its own modes, of a search of that shape
-// alone, which takes a second. What is told of other shapes is not looked at.
+// Best shape of the page's search and its steps by mode, from a search of that shape alone, which
+// takes a second. Other shapes are not checked.
 TEST(PlanPage, TheBestShapeOfItsExampleIsPricedAsShown) {
   const std::string command = "qwen3_30b_a3b --gpus=64 --gpu=h100 --gbs=1024 --seq=4096 --top=1";
   ASSERT_NE(page_text("docs/plan.md").find("`weft plan " + command + "`"), std::string::npos);

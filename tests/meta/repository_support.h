@@ -1,4 +1,4 @@
-// The repository as the tests of its rules see it: its own files, as text.
+// Repository for the tests of its rules: its own files, as text.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct TextFile {
 
 using Complaints = std::vector<std::string>;
 
-// Files below a folder of the repository ("" for all of it) whose names end in one of `endings`, by
-// path. What is built (build/, runs/) and what starts with a dot is left out.
+// Files below a folder of the repository ("": all) with one of the `endings`, sorted by path.
+// Excluded: build/, runs/ and names that begin with a dot.
 std::vector<TextFile> files_below(std::string_view folder, const std::vector<std::string>& endings);
 
 // True for a file or folder of the repository.
@@ -24,7 +24,7 @@ bool exists(std::string_view path);
 std::vector<std::string> lines_of(std::string_view text);
 std::vector<std::string> words_of(std::string_view line);
 void append(Complaints& all, Complaints more);
-// One a line, for a test's message.
+// One per line, for a test's message.
 std::string listed(const Complaints& complaints);
 
 }  // namespace weft::meta

@@ -1,4 +1,4 @@
-// Runs a command line and keeps what it said.
+// Runs a command line and captures its output.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace weft::meta {
 
 struct Ran {
-  int code = -1;     // exit code; -1: it did not exit by itself
+  int code = -1;     // exit code; -1: ended by a signal
   std::string said;  // standard output and standard error
 };
 

@@ -14,7 +14,7 @@ using base::text;
 
 enum class Literals { Blanked, Kept };
 
-// Walks over C++ text and blanks what is not code. Knows raw strings by their delimiter.
+// Scans C++ text and blanks everything but code. Recognises raw strings by their delimiter.
 class Blanker {
  public:
   Blanker(std::string_view source, Literals literals)
@@ -60,7 +60,7 @@ class Blanker {
     blank_to(stop);
   }
 
-  // Goes on behind a literal, which `blank` would blank.
+  // Skips a literal that `blank` would blank.
   template <typename Blank>
   void pass_literal(const Blank& blank) {
     const std::size_t begin = at_;
@@ -98,7 +98,7 @@ std::string uncommented(std::string_view source) { return Blanker(source, Litera
 
 namespace {
 
-// A search for words is a hundred times as fast as one for a pattern that has them.
+// Searching for words is a hundred times faster than matching a pattern with them.
 bool has_any(std::string_view line, const std::vector<std::string>& words) {
   return std::ranges::any_of(words, [&](const std::string& word) {
     return line.find(word) != std::string_view::npos;
@@ -162,7 +162,7 @@ Complaints name_complaints(std::string_view path) {
 }
 
 Complaints unfinished_complaints(const TextFile& file) {
-  // Written in halves, so that this file holds none of them.
+  // Split, so that this file contains none of them.
   static const std::vector<std::string> words{std::string("TO") + "DO",
                                               std::string("FIX") + "ME",
                                               std::string("place") + "holder"};

@@ -1,4 +1,4 @@
-// Rules for the text of sources: what library code may call, how long and how named files are.
+// Rules for the text of sources: calls in library code, and length and names of files.
 #pragma once
 
 #include <map>
@@ -7,13 +7,13 @@
 
 namespace weft::meta {
 
-// The code without comments and without the contents of string and character literals; lines stay
-// where they are.
+// Code without comments and without the contents of string and character literals; line numbers
+// stay.
 std::string code_of(std::string_view text);
-// The code without comments; literals stay.
+// Code without comments; literals stay.
 std::string uncommented(std::string_view text);
 
-// A library reads no environment, prints nothing and ends no process: that is for cli/ to do.
+// Library code reads no environment, prints no text and ends no process: that is the task of cli/.
 Complaints library_complaints(const TextFile& file);
 
 inline constexpr std::size_t kMostLines = 500;
@@ -21,10 +21,10 @@ inline constexpr std::size_t kMostLines = 500;
 using Reasons = std::map<std::string, std::string, std::less<>>;
 Complaints length_complaints(const TextFile& file, const Reasons& reasons);
 
-// Names that say nothing about what is inside.
+// Names that do not tell the contents.
 Complaints name_complaints(std::string_view path);
 
-// Words that mark something as not finished.
+// Words that mark unfinished work.
 Complaints unfinished_complaints(const TextFile& file);
 
 }  // namespace weft::meta

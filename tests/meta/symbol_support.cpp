@@ -12,10 +12,10 @@ namespace {
 
 using base::text;
 
-// One name, perhaps qualified, with a template's argument, or with the arguments of a call.
+// Single name, possibly qualified, with a template argument or call arguments.
 struct Mention {
   std::string name;
-  bool is_code = false;  // by its form: nothing but C++ is written like this
+  bool is_code = false;  // C++ by its form
 };
 
 bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }

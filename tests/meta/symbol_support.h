@@ -1,4 +1,4 @@
-// Names of the code that a page of documentation uses, held against the code.
+// Compares names of code in documentation pages with the code.
 #pragma once
 
 #include <map>
@@ -12,21 +12,21 @@ namespace weft::meta {
 
 using Names = std::set<std::string, std::less<>>;
 
-// The identifiers of a text, each once.
+// Distinct identifiers of a text.
 Names identifiers_of(std::string_view text);
 
-// Every name that the sources have. Comments count for nothing: they may tell of what is gone.
+// All names in the sources. Comments are ignored: they may mention removed names.
 class Symbols {
  public:
   explicit Symbols(const std::vector<TextFile>& sources);
 
-  // Names that are not C++, but may stand alone in a page: recipes, folders of tests.
+  // Adds names that are not C++ but may stand alone in a page: recipes, folders of tests.
   void add_words(const Names& words);
 
-  // Whether code has `name`. Of A::b, where A is a namespace, a file of that namespace must have
-  // b; where A is a type, one file must have both.
+  // True if code has `name`. For A::b with a namespace A, a file of that namespace must have b;
+  // with a type A, one file must have both.
   bool has_code(std::string_view name) const;
-  // Whether code, a string in it, or one of the added words has `name`.
+  // True if code, a string in it, or an added word has `name`.
   bool has_word(std::string_view name) const;
 
  private:
@@ -37,10 +37,10 @@ class Symbols {
   Names code_, words_;
 };
 
-// Names in a page's spans and in its cpp fences that the sources do not have. A span is held where
-// it is one name: a call `f()`, a qualified name `a::b`, a type `LikeThis`, a constant `kThis`, or
-// a name with an underscore. A part in capitals (`add_NAME`) leaves the name open. `foreign` are
-// the names of other programs, each with its origin.
+// Names in a page's spans and cpp fences that the sources lack. A span is checked if it is a single
+// name: a call `f()`, a qualified name `a::b`, a type `LikeThis`, a constant `kThis`, or a name
+// with an underscore. A part in capitals (`add_NAME`) leaves the name open. `foreign`: names of
+// other programs, each with its origin.
 using Origins = std::map<std::string, std::string, std::less<>>;
 Complaints symbol_complaints(const Page& page, const Symbols& symbols, const Origins& foreign);
 

@@ -7,7 +7,7 @@
 namespace weft::meta {
 namespace symbol_test {
 
-// A page of one span or fence, held against two small sources.
+// Page of one span or fence, compared with two small sources.
 Complaints complaints_about(const std::string& page_text) {
   Symbols symbols({{.path = "weft/grid/grid.h",
                     .text = "// old_name, OldType\n"
@@ -78,7 +78,7 @@ TEST(Symbols, CodeInAFenceIsHeldNameByName) {
   EXPECT_EQ(complaints_about("```text\nrun_step(grid);\n```\n"), Complaints{});
 }
 
-// Names of files without ending: recipes, reference runs, programs of the benches.
+// File names without extension: recipes, reference runs, programs of the benches.
 Names file_words() {
   namespace fs = std::filesystem;
   Names words;
@@ -90,7 +90,7 @@ Names file_words() {
   return words;
 }
 
-// docs/config.md and docs/rules.md are printed by the program, and tests hold them equal.
+// The program prints docs/config.md and docs/rules.md, and tests compare them.
 TEST(Documents, EveryNameOfCodeIsInTheCode) {
   std::vector<TextFile> sources = files_below("weft", {".h", ".cpp", ".def"});
   for (TextFile& file : files_below("tests", {".h", ".cpp"})) {

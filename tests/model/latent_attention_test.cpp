@@ -1,4 +1,4 @@
-// Latent attention against its definition in double precision, and its gradients against finite
+// Compares latent attention with its definition in double precision, and its gradients with finite
 // differences of that.
 #include "weft/model/latent_attention.h"
 
@@ -84,11 +84,11 @@ Values columns(const Values& x, std::size_t width, std::size_t begin, std::size_
   return y;
 }
 
-// What a config does to positions, as the test's cases set it out by hand.
+// Effect of a config on positions, worked out by hand for the test's cases.
 struct Positions {
-  double slow_step;      // of the second pair; the first turns by 1
-  double magnitude = 1;  // of the turned channels
-  double scale = 1;      // of the scores, beside 1 / sqrt(width)
+  double slow_step;      // second pair; the first turns by 1
+  double magnitude = 1;  // turned channels
+  double scale = 1;      // scores, besides 1 / sqrt(width)
   bool neighbours = true;
 };
 
@@ -275,7 +275,7 @@ TEST(LatentAttention, EqualsItsDefinitionWithHalvesThatTurn) {
   check(config, {.slow_step = 0.1, .neighbours = false});
 }
 
-// Over 8 positions the second pair comes round less than once: it is stretched whole.
+// Over 8 positions the second pair makes less than one turn: it is stretched fully.
 TEST(LatentAttention, EqualsItsDefinitionWithStretchedPositions) {
   config::ModelConfig config = small();
   config.rope_type = config::RopeType::Yarn;

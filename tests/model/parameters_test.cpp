@@ -58,7 +58,7 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
   EXPECT_EQ(tensor::read<float>(*stream, norm)[3], 1.0f);
 }
 
-// Two tables that do not fit into what is on the host at a time, of a size that is no round number.
+// Two tables that exceed the host's batch, with a size that is no round number.
 TEST(Parameters, StartTheSameOnAnyNumberOfThreads) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
     config::ModelConfig config = small();
@@ -177,7 +177,7 @@ TEST(Parameters, StagesOfTiedEmbeddingsHaveACopyEach) {
             last.buffer(Home::Dense).gradients.elements() - 16 * 8);
 }
 
-// Every rank's elements of a parameter, by their place in the global tensor.
+// Number of ranks that hold each element of a parameter, by global index.
 std::vector<int> holders_of(const config::ModelConfig& config, const std::string& name) {
   std::vector<int> holders;
   const auto tp = static_cast<int>(ranks_of(config, Axis::Tp));
@@ -213,7 +213,7 @@ config::ModelConfig split_config() {
 
 TEST(AxisSplits, EveryElementHasAHolderAndAsManyAsTheAxesSay) {
   const config::ModelConfig config = split_config();
-  // Of 16 ranks: where nothing splits, all; where tp does, 4; where ep and etp do, 4.
+  // Holders among 16 ranks: 16 without splits, 4 with tp, 4 with ep and etp.
   const std::map<std::string, int> expected{{"embedding.weight", 4},
                                             {"layers.0.attention.norm.weight", 16},
                                             {"layers.0.attention.q_norm.weight", 4},

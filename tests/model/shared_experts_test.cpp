@@ -1,4 +1,4 @@
-// Shared experts against double precision, and their gradients against finite differences of it.
+// Compares shared experts with double precision, and their gradients with finite differences of it.
 #include "weft/model/shared_experts.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ struct Problem {
     return sum;
   }
 
-  // The gradient of the loss by one of the members.
+  // Gradient of the loss by one of the members.
   Values gradient(Values Problem::*member) const {
     Values gradient;
     for (std::size_t i = 0; i < (this->*member).size(); ++i) {
@@ -168,7 +168,7 @@ TEST_P(SharedExpertsPart, KeepNothingBehindTheirGradients) {
   second_half_dgrad(state, weights, x_TD);
   shared_fc1_dgrad(context_, state, weights);
   add_shared_gradient(context_, state, norm);
-  // Delayed weight gradients, in the order in which they add up.
+  // Delayed weight gradients, in the order of their sum.
   second_half_wgrad(state, weights);
   shared_fc1_wgrad(context_, state, weights);
   EXPECT_EQ(pool_.use(Tag::Activations).bytes, before);

@@ -1,4 +1,4 @@
-// Embedding and head of tensor-parallel ranks that share the vocabulary, against one rank.
+// Compares embedding and head of tensor-parallel ranks that share the vocabulary with one rank.
 #include "weft/model/vocabulary.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ Values rows_of(const Values& all, std::int64_t first, std::int64_t count) {
   return {begin, begin + count * kHidden};
 }
 
-// One micro-batch: its tokens, labels, weights, and a gradient for the embedding.
+// Micro-batch: tokens, labels, weights, and a gradient for the embedding.
 struct Problem {
   std::int64_t vocabulary;
   Values x = draw(1, kTokens*kHidden), dx = draw(2, kTokens*kHidden);
@@ -46,11 +46,11 @@ struct Problem {
   }
 };
 
-// Of the whole micro-batch, whatever the number of ranks; of one that is not there nothing.
+// Results for the whole micro-batch, with any number of ranks; 0 from an absent rank.
 struct Outcome {
   Values embedded = Values(kTokens * kHidden), dx = Values(kTokens * kHidden);
   Values dtable, dhead, dnorm = Values(kHidden);
-  std::vector<double> losses;  // of each rank
+  std::vector<double> losses;  // per rank
 };
 
 class Rank {
@@ -116,7 +116,7 @@ class Rank {
             .other_ids = others_};
   }
 
-  // What the nodes between the model's functions do.
+  // Work of the nodes between the model's functions.
   Tensor gathered(const Tensor& own) {
     Tensor all = zeros({own.dim(0) * tp_.size(), own.dim(1)});
     tp_.all_gather(stream(), all, own);

@@ -1,4 +1,4 @@
-// Flex backends by GPU, and what becomes of a backend without its dispatcher.
+// Flex backends by GPU, and backends without their dispatcher.
 #include <gtest/gtest.h>
 
 #include "tests/rules/settled_support.h"
@@ -130,7 +130,7 @@ TEST(Dispatchers, HybridEpWantsMachinesAndGroupsThatAreAlike) {
 #undef WORLD
 }
 
-// Its own way out would leave the dispatcher without a backend.
+// The general fix would leave the dispatcher without a backend.
 TEST(Dispatchers, WhatIsNotBuiltGivesWayToABackendThatRuns) {
   const auto way_out = [](std::string_view words) {
     const Verdict verdict = judge_words(words);

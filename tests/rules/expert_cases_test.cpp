@@ -164,7 +164,7 @@ TEST(Experts, ABudgetIsEnoughForATokenAndForTheMean) {
 }
 #undef HYBRID
 
-// Either refused or without effect, never both.
+// Refused or without effect, never both.
 TEST(Experts, WhatHasNoEffectOnOneRankIsNotRefused) {
   for (const Case& c : {
            Case{.name = "a budget",
@@ -226,8 +226,7 @@ TEST(Experts, HeadsOfLatentAttentionAreNotGroupedAndTurnInPairs) {
 #undef LATENT
 }
 
-// Numbers out of range are refused by their range; the rules after it neither divide by them nor
-// overflow.
+// The range refuses numbers out of range; later rules neither divide by them nor overflow.
 TEST(Experts, AbsurdSizesAreOnlyOutOfRange) {
   for (const char* size : {"0", "-1", "9223372036854775807"}) {
     for (const char* key : {"model.tensor_model_parallel_size",

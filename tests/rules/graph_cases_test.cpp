@@ -1,4 +1,4 @@
-// CUDA graphs: who captures, which scopes, and what they do not go with.
+// CUDA graphs: implementations, scopes, and their conflicts.
 #include <gtest/gtest.h>
 
 #include "tests/rules/settled_support.h"

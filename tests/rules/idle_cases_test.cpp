@@ -1,4 +1,4 @@
-// Keys that do nothing beside others are told, each once.
+// Keys without effect are reported, each once.
 #include <gtest/gtest.h>
 
 #include <algorithm>

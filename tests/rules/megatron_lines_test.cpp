@@ -1,4 +1,4 @@
-// Whole launch lines for Megatron-LM, judged as they are pasted.
+// Whole launch lines for Megatron-LM, judged as pasted.
 #include <gtest/gtest.h>
 
 #include "weft/base/files/file.h"

@@ -101,7 +101,7 @@ TEST(Offload, EveryModuleIsMovedByOneWay) {
   EXPECT_EQ(find_rule("TC-58")->id, "TC-58a");
 }
 
-// Advice leads to what is built.
+// Fixes name parts that are built.
 TEST(Memory, AFixSaysWhatIsNotBuilt) {
   for (const char* words :
        {"model.fine_grained_activation_offloading=true",
@@ -158,7 +158,7 @@ TEST(Recomputation, AllLayersOfAStageAreNotTooMany) {
   EXPECT_TRUE(ids_of(judge_words(words + "3").warnings).contains("W124"));
 }
 
-// A part that is not built is refused with what does the same, and why it is not built.
+// A missing part is refused with an equivalent that is built, and the reason.
 TEST(Offload, WhatIsNotBuiltNamesWhatIs) {
   const auto fix_of = [](std::string_view words) {
     const Verdict verdict = judge_words(words);

@@ -1,4 +1,4 @@
-// Messages of one judgement agree with each other, and name what is meant.
+// Messages of one judgement agree with each other, and name their subject.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace messages_test {
   "model.num_moe_experts=4 model.expert_model_parallel_size=2 " \
   "train.global_batch_size=2 model.moe_token_dispatcher_type=flex "
 
-// Keys of which W22 says that they have no effect.
+// Keys that W22 reports as without effect.
 std::set<std::string> idle_keys(const Verdict& verdict) {
   std::set<std::string> keys;
   for (const config::Finding& warning : verdict.warnings) {

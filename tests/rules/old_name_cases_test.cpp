@@ -1,4 +1,4 @@
-// Keys of earlier versions become those that replaced them.
+// Keys of earlier versions become the keys that replaced them.
 #include <gtest/gtest.h>
 
 #include "tests/rules/settled_support.h"

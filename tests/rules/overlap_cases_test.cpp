@@ -1,5 +1,4 @@
-// Cases that Megatron settles, and others of their kind: what a config becomes, or who refuses
-// it.
+// Cases that Megatron settles, and similar ones: the resulting config, or the refusal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +34,8 @@ const std::string kVirtualPipeline =
 const std::string kTeGraphs =
     "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true ";
 
-// Refused by `error` (with `said` in its message), or legal with `values`; where a warning is
-// expected, `said` is in it.
+// Refused by `error`, with `said` in its message, or legal with `values`. `said` is in an expected
+// warning.
 struct Case {
   const char* name;
   std::string overrides;
@@ -45,7 +44,7 @@ struct Case {
   std::string said = "";
 };
 
-// How a failure shows the case.
+// Prints the case in a failure.
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name << ": " << one.overrides; }
 
 Verdict judge_words(const std::string& words) {

@@ -1,4 +1,4 @@
-// Dtypes follow each other; fp8 and fp4 by recipe and GPU.
+// Dtypes that follow each other; fp8 and fp4 by recipe and GPU.
 #include <gtest/gtest.h>
 
 #include "tests/rules/settled_support.h"

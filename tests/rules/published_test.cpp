@@ -1,4 +1,5 @@
-// Parameters and FLOPs of the shipped models against what their publishers and Megatron say.
+// Compares parameters and FLOPs of the shipped models with numbers of their publishers and of
+// Megatron.
 #include <gtest/gtest.h>
 
 #include "weft/derive/derived.h"
@@ -14,7 +15,7 @@ ModelConfig model_of(const std::string& name) {
       .model;
 }
 
-// The biases of routers, which published weights hold and which are no parameters.
+// Router biases: published weights hold them, but they are no parameters.
 std::int64_t router_biases(const ModelConfig& model) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < model.num_layers; ++i) {
@@ -26,7 +27,7 @@ std::int64_t mtp_router_biases(const ModelConfig& model) {
   return model.mtp_num_layers.value_or(0) * derive::mtp_layer_parameters(model).untrained;
 }
 
-// What a publisher counts as active.
+// Tables and layers that a publisher counts as active.
 enum class Tables { Both, Head, Neither };
 enum class Mtp { Left, Counted };
 
@@ -34,7 +35,7 @@ struct Published {
   const char* name;
   std::int64_t total;      // elements of the published weights, without multi-token prediction
   double active_billions;  // as published
-  double tolerance;        // half of the last published digit, or more where it is cut off
+  double tolerance;        // half of the last published digit, or more if digits are cut off
   Tables tables;
   Mtp mtp = Mtp::Left;
 };
@@ -86,13 +87,12 @@ TEST(Published, WeightsOfModelsWithMultiTokenPrediction) {
   EXPECT_EQ(with_tables("qwen3_next_80b_a3b", 0), 81324862720);
   EXPECT_EQ(with_tables("glm45_355b", 2), 358337791296);
   EXPECT_EQ(with_tables("glm45_air_106b", 2), 110468824832);
-  // 685 B = 671 + 14, and it counts the scales of fp8 weights, one for 128 * 128 of them.
+  // 685 B = 671 + 14, including the scales of fp8 weights, one per 128 * 128.
   const auto deepseek = static_cast<double>(with_tables("deepseek_v3", 2));
   EXPECT_NEAR(deepseek * (1 + 1.0 / (128 * 128)) / 1e9, 685, 0.5);
 }
 
-// Those names: GLM-4.5 is 355 B without tables, with multi-token prediction; Air 106 B without
-// both.
+// Names: GLM-4.5 is 355 B without tables, with multi-token prediction; Air 106 B without both.
 TEST(Published, RoundedTotals) {
   const auto billions = [](const char* name) {
     const ModelConfig model = model_of(name);

@@ -1,4 +1,4 @@
-// How a case is settled: what was typed over the defaults, and what the rules make of it.
+// Cases of judgement: overrides over the defaults, and the expected findings.
 #pragma once
 
 #include <set>
@@ -16,13 +16,13 @@ struct Case {
   std::string_view words;           // overrides over the defaults
   std::string_view errors = "";     // ids of all errors, exactly
   std::string_view warnings = "";   // ids among the warnings
-  std::string_view automatic = "";  // ids among what was set
+  std::string_view automatic = "";  // ids among the automatic settings
   std::string_view after = "";      // key=value of the judged config
 };
 
 Verdict judge_words(std::string_view words);
 
-// The ids of findings, each once.
+// Ids of findings, each once.
 std::set<std::string> ids_of(const std::vector<config::Finding>& findings);
 
 void expect_settled(const Case& expected);

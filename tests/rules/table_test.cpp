@@ -1,4 +1,4 @@
-// The table of rules as a whole: every rule's example makes it speak, and no other rule refuse.
+// Whole table of rules: every rule's example triggers it, and no other refusal.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// Slots of tensor-parallel overlap that are given by hand.
+// Explicit slots of tensor-parallel overlap.
 #include "weft/rules/parallel/tp_slots.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using base::Json;
 
 Json printed() { return explain_json(tp_presets().front().name)["slots"]; }
 
-// The findings of C9 on the value.
+// Findings of C9 on the value.
 std::vector<std::string> refusals(const std::string& value) {
   config::Config config;
   config.comm_overlap.tp_comm_overlap_cfg = value;

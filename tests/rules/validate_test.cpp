@@ -22,7 +22,7 @@ std::vector<std::string> complaints(std::vector<std::string> overrides) {
 
 TEST(Validate, DefaultsAreLegal) { EXPECT_EQ(complaints({}), std::vector<std::string>{}); }
 
-// Only the judge makes what an engine takes.
+// Only judge() makes the engine's input.
 static_assert(!std::is_default_constructible_v<JudgedConfig>);
 static_assert(!std::is_constructible_v<JudgedConfig, Config>);
 static_assert(!std::is_convertible_v<Config, JudgedConfig>);
@@ -37,8 +37,8 @@ TEST(Validate, WhatRunsIsJudgedWithWhatTheRulesSet) {
   }
 }
 
-// The recipe has a list for its own layers: what reads it before it is judged ended in an exception
-// of the library.
+// The recipe has a list for its own layers. Reading the list before judgement used to throw a
+// library exception.
 TEST(Validate, AListOfOtherLayersIsRefusedByItsNumbers) {
   const std::string recipes = WEFT_SOURCE_DIR "/recipes";
   for (const char* layers : {"model.num_layers=40", "model.num_layers=4000"}) {
@@ -203,7 +203,7 @@ TEST(Validate, StateThatNoMachineHoldsIsAnError) {
 TEST(Validate, LogitsThatNoMachineHoldsAreAnError) {
   EXPECT_TRUE(any_names(complaints({"model.seq_length=1048576", "model.vocab_size=1048576"}),
                         {"logits", "seq_length = 1048576", "lower train.micro_batch_size"}));
-  // Of a pipeline only the last stage has them.
+  // Only the last stage of a pipeline has logits.
   const std::vector<std::string> two{"world=2",
                                      "model.seq_length=524288",
                                      "model.vocab_size=393216",

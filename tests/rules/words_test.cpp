@@ -1,4 +1,4 @@
-// The rules that are judged while words are read: every example makes its rule speak.
+// Rules judged while words are read: every example triggers its rule.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path kRecipes = WEFT_SOURCE_DIR "/recipes";
 
-// As the command that the rule's example is for reads it.
+// Resolution by the command that the rule's example is for.
 words::Resolution resolution(const Rule& rule) {
   const std::vector<std::string> words = base::split(rule.example, ' ');
   return words::resolve_words(

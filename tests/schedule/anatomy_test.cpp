@@ -191,7 +191,7 @@ TEST(Anatomy, OnlyTheBackwardWaitsForTheRowsOfASharedMicroBatch) {
   const Node tally = parse_node("0F0.tally");
   EXPECT_EQ(lane_of(shared, tally), Lane::Tp);
   EXPECT_EQ(lane_of(describe(model, kEverySum, 0, {.cp = 2}), tally), Lane::Cp);
-  // The micro-batch and three sequences of it, eight experts each.
+  // The micro-batch and three of its sequences, eight experts each.
   EXPECT_EQ(piece_of(shared, tally).sent_forward.fixed, 2 * 3 * (1 + 3) * 8 * 8 / 4);
   model.moe_aux_loss_coeff = {0, 0};
   EXPECT_FALSE(has_tally({.tp = 2}));

@@ -1,4 +1,4 @@
-// Which weight gradient assigns is known from its name, in every order.
+// A weight gradient's name tells whether it assigns, in every order.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,7 +8,7 @@
 namespace weft::schedule {
 namespace first_gradient_test {
 
-// The node's place without what tells the gradients of one weight apart.
+// Place of the node without the parts that distinguish gradients of one weight.
 Node weights_of(Node node) {
   node.micro_batch = 0;
   node.slice = kNone;

@@ -16,7 +16,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Lines only in `before` with '-', only in `after` with '+', around their longest common part.
+// Lines only in `before` with '-', lines only in `after` with '+', around their longest common
+// part.
 std::string diff(const std::vector<std::string>& before, const std::vector<std::string>& after) {
   const std::size_t n = before.size(), m = after.size();
   std::vector<std::vector<std::size_t>> common(n + 1, std::vector<std::size_t>(m + 1, 0));

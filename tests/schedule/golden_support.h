@@ -1,5 +1,5 @@
-// Golden schedules: text files in tests/golden/schedules, so that a change of order is a diff a
-// reviewer can read.
+// Golden schedules: text files in tests/golden/schedules, so that a reviewer can read a change of
+// order as a diff.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 namespace weft::schedule {
 
-// Compares the text with the golden file of that name (comment lines of the file aside). A failure
-// shows the lines that differ and where the new text was written, to be copied if it is meant.
+// Compares the text with the golden file of that name, ignoring its comment lines. A failure shows
+// the differing lines and the path of the new text, to be copied if the change is intended.
 ::testing::AssertionResult matches_golden(const std::string& name, const std::string& text);
 
 }  // namespace weft::schedule

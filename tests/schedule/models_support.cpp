@@ -28,7 +28,7 @@ config::ModelConfig tied_model_of(const std::string& layers, std::int64_t ep) {
 Reach::Reach(const Graph& graph) {
   const std::size_t n = graph.entries.size();
   std::vector<std::vector<std::size_t>> next(n);
-  // The next entry of each lane; what comes after it is reached through it.
+  // Next entry of each lane; later ones are reached through it.
   std::map<Lane, std::size_t> ahead;
   for (std::size_t i = n; i-- > 0;) {
     const Lane lane = graph.entries[i].lane;

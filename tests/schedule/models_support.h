@@ -1,4 +1,4 @@
-// Anatomies and graphs the schedule tests share, and happens-before worked out the slow way.
+// Anatomies and graphs shared by the schedule tests, and happens-before computed the slow way.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace weft::schedule {
 inline constexpr ReductionScope kAlone{};
 inline constexpr ReductionScope kEverySum{Sums::OverRanks, Sums::OverRanks, Sums::OverRanks};
 
-// One letter a layer: 'd' dense, 'm' mixture of experts.
+// One letter per layer: 'd' dense, 'm' mixture of experts.
 config::ModelConfig model_of(const std::string& layers, std::int64_t ep);
-// The same with tied embeddings.
+// Model with tied embeddings.
 config::ModelConfig tied_model_of(const std::string& layers, std::int64_t ep);
 
-// Happens-before by walking the lane, host and wait edges from every entry.
+// Happens-before by following lane, host and wait edges from every entry.
 class Reach {
  public:
   explicit Reach(const Graph& graph);
@@ -29,15 +29,15 @@ class Reach {
   std::vector<std::vector<bool>> reached_;
 };
 
-// The entry of a node given by its text; fails the test where there is none.
+// Entry of a node given by its text; fails the test if it is missing.
 std::size_t find(const Graph& graph, const std::string& node);
-// Whether neither of two nodes is over before the other starts.
+// True if neither of two nodes ends before the other starts.
 bool run_together(const Graph& graph, const std::string& a, const std::string& b);
 Graph without_entry(const Graph& graph, std::size_t entry);
-// Entries i and i + 1 change places; waits go on naming the same nodes.
+// Swaps entries i and i + 1; waits keep naming the same nodes.
 Graph with_swapped(const Graph& graph, std::size_t i);
 
-// What a ConfigError says; empty where there is none.
+// Text of a ConfigError; empty: none.
 std::string node_complaint(const std::string& text);
 std::string graph_complaint(const std::string& text);
 

@@ -9,7 +9,7 @@
 namespace weft::schedule {
 namespace mutation_test {
 
-// Whether everything that anatomy requires still holds, worked out the slow way.
+// True if all required dependencies still hold, computed the slow way.
 bool still_sound(const Graph& graph, const RankPlan& plan) {
   const Reach reach(graph);
   std::map<Node, std::size_t> index;

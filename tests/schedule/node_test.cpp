@@ -23,7 +23,7 @@ constexpr std::array kDirections{Direction::None,
                                  Direction::I};
 constexpr std::array kNumbers{kNone, 0, 1, 9, 10, 907, std::numeric_limits<int>::max()};
 
-// Every place the grammar has: layer, chunk or none; direction or none; micro-batch or none.
+// Every place of the grammar: layer, chunk or none; direction or none; micro-batch or none.
 std::vector<Node> every_place() {
   std::vector<Node> places;
   for (const Direction direction : kDirections) {
@@ -171,7 +171,7 @@ TEST(Node, AReceiveIsTheOperationOfItsSend) {
   EXPECT_EQ(operation("3F7.dispatch"), "3F7.dispatch");
 }
 
-// One byte of a good text replaced, removed or doubled: another node's text or a ConfigError.
+// One byte of a valid text replaced, removed or doubled: another node's text or a ConfigError.
 TEST(Node, DamagedTextsNeverParseToANodeOfAnotherText) {
   std::mt19937 random(11);
   for (const std::string good :

@@ -14,7 +14,7 @@ Graph random_graph(std::mt19937& random, int lanes, unsigned wait_chance) {
   Graph graph;
   for (int i = 0; i < 50; ++i) {
     Entry entry{.node = {.layer = i, .piece = Piece::Mlp}, .lane = Lane::Host, .waits = {}};
-    // The host orders everything after it, so it is rare: else nothing is left to find out.
+    // The host orders everything after it, so it is rare; otherwise few pairs stay unordered.
     if (random() % 20 != 0) entry.lane = static_cast<Lane>(random() % static_cast<unsigned>(lanes));
     for (int wait = 0; wait < i; ++wait) {
       if (random() % wait_chance == 0) entry.waits.push_back(wait);

@@ -19,7 +19,7 @@ class PlanFiles : public ::testing::Test {
   PlanFiles() : folder_(fs::path(::testing::TempDir()) / base::text("weft_plans_{}", ::getpid())) {}
   ~PlanFiles() override { fs::remove_all(folder_); }
 
-  // Replaces a part of a rank's file, which must have it.
+  // Replaces a part of a rank's file; the part must exist.
   void change(int rank, const std::string& from, const std::string& to) {
     std::string text = base::read_text(file_of(folder_, rank));
     const std::size_t at = text.find(from);
@@ -115,7 +115,7 @@ TEST_F(PlanFiles, AnOrderThatDiffersBetweenPeersNamesTheOperations) {
   EXPECT_TRUE(contains(wrong, "c0F0.send on rank 0 and c1F1.receive on rank 1")) << wrong;
 }
 
-// Rank 0 waits for a gradient before it sends what the gradient is of.
+// Rank 0 waits for a gradient before it sends the gradient's input.
 TEST_F(PlanFiles, ACircleBetweenRanksIsNamed) {
   write_orders(folder_, plans_of(kPlain));
   const std::string receive = "pp_receive_next c0D0.receive\n";

@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// One line a pipeline rank.
+// One line per pipeline rank.
 std::string summaries(const PlanCase& c) {
   std::string text;
   for (const RankPlan& plan : plans_of(c)) {
@@ -205,7 +205,7 @@ TEST(Plan, InterleavedTurnsAreAllThatTheWarmUpLeaves) {
     for (const RankPlan& plan : plans) {
       const std::string text = summary(plan.training, plan.anatomy);
       const auto pairs = std::ranges::count(text, '|');
-      // A chunk without layers has nothing to run beside.
+      // A chunk without layers has no node to pair.
       if (!c.layout.empty()) continue;
       const auto rounds = training_rounds(plan.shape);
       EXPECT_EQ(pairs, std::ranges::count(rounds, 2u, &std::vector<Turn>::size)) << name(c) << "\n"
@@ -229,7 +229,7 @@ TEST(Plan, EarlyReleaseKeepsNoMoreThanTheLateOne) {
   EXPECT_LT(mark(), late);
 }
 
-// In a interleaved step one micro-batch grows while the other shrinks: never two whole ones.
+// In an interleaved step one micro-batch grows while the other shrinks: never two whole ones.
 TEST(Plan, InterleavedStepKeepsLittleMoreThanOneMicroBatch) {
   PlanCase c{.layers = "mmmmmmmm", .micro_batches = 4};
   const RankPlan plain = plans_of(c)[0];
@@ -256,7 +256,7 @@ TEST(Plan, PipelineRanksKeepAsManyMicroBatchesAsAreBehindThem) {
   EXPECT_EQ(mark(0), 4 * one);
 }
 
-// A slice has its own row counts; they aside, what is kept follows tokens and rows.
+// A slice has its own row counts; other kept bytes follow tokens and rows.
 Anatomy without_counts(Anatomy anatomy) {
   for (std::vector<PieceAnatomy>& layer : anatomy.layers) {
     for (PieceAnatomy& piece : layer) piece.kept.fixed = 0;
@@ -264,7 +264,7 @@ Anatomy without_counts(Anatomy anatomy) {
   return anatomy;
 }
 
-// What is kept of a layer is the same in slices; in the interleaved order too.
+// Kept bytes of a layer do not depend on slices, also in the interleaved order.
 TEST(Plan, SlicesKeepTogetherWhatTheWholeKeeps) {
   for (const bool overlap : {false, true}) {
     PlanCase c{.layers = "mmd", .micro_batches = 3, .overlap = overlap, .shared = true};

@@ -143,15 +143,15 @@ std::vector<PlanCase> many_cases() {
       if ((interleaved_only && !c.overlap) || (c.experts_wgrad && c.overlap)) continue;
       if (c.overlap_p2p && c.pp == 1) continue;
       all.push_back(c);
-      // Beside each the same with slices, with shared experts, or with both, in turn; and where
-      // there are both, with a loss that counts the rows of all ranks.
+      // Beside each case, a variant with slices, with shared experts, or with both, in turn. With
+      // both, a loss counts the rows of all ranks.
       const std::size_t turn = all.size() / 2 % 3;
       c.slices = turn == 0 ? 2 : turn == 1 ? 1 : 3;
       c.shared = turn != 0;
       c.shared_overlap = c.shared && !c.overlap;
       c.global_loss = turn == 2;
       c.narrow = c.overlap && all.size() / 2 % 2 == 1;
-      // The same between data-parallel ranks.
+      // Variants between data-parallel ranks.
       const std::size_t exchange = all.size() / 2 % 5;
       c.overlap_reduce = exchange == 1 || exchange >= 3;
       c.distributed = exchange >= 2;

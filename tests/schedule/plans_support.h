@@ -1,4 +1,4 @@
-// Configs and plans the schedule tests share.
+// Configs and plans shared by the schedule tests.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct PlanCase {
   bool overlap_p2p = false;
   int slices = 1;
   bool shared = false, shared_overlap = false;
-  bool narrow = false;  // experts that attention outweighs
+  bool narrow = false;  // attention outweighs the experts
   bool global_loss = false;
   config::PipelineSchedule schedule = config::PipelineSchedule::Auto;
   bool defer_head = false;
@@ -36,7 +36,7 @@ struct PlanCase {
   // Between data-parallel ranks.
   bool distributed = false, overlap_reduce = false, overlap_gather = false;
   bool gather_under_optimizer = false, align_gather = false;
-  int bucket_size = 0;  // 0: the rules'
+  int bucket_size = 0;  // 0: size by the rules
   Detail detail = {};
 };
 
@@ -44,15 +44,15 @@ std::string name(const PlanCase& c);
 config::Config config_of(const PlanCase& c);
 std::vector<RankPlan> plans_of(const PlanCase& c);
 
-// Every knob and shape worth a look, all of them legal.
+// Legal combinations of all keys and shapes of interest.
 std::vector<PlanCase> many_cases();
-// The plans of all of them, made once for all tests.
+// Plans of these, made once for all tests.
 struct PlannedCase {
   PlanCase c;
   std::vector<RankPlan> plans;
 };
 const std::vector<PlannedCase>& many_plans();
-// Those of them whose weight gradients are put off: zero bubble, DualPipeV, the head's.
+// Cases with delayed weight gradients: zero bubble, DualPipeV, the head's.
 std::vector<PlanCase> ordered_cases();
 
 }  // namespace weft::schedule

@@ -1,4 +1,4 @@
-// Parts on the tp lane: what tensor-parallel ranks exchange, and what runs beside it.
+// Parts on the tp lane: exchanges of tensor-parallel ranks, and their cover.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -88,7 +88,7 @@ TEST(TensorParallel, SharedExpertsExchangeUnderDispatchAndCombine) {
   }
 }
 
-// The ends of the model take parts as layers do.
+// The ends of the model have parts like layers.
 TEST(TensorParallel, EmbeddingAndHeadMayExchangeToo) {
   RankPlan plan = plans_of({.layers = "d", .ep = 1, .dp = 1, .micro_batches = 2})[0];
   const auto part = [](Piece piece, Part name, std::vector<PieceName> after) {

@@ -12,7 +12,7 @@
 namespace weft::schedule {
 namespace verify_test {
 
-// A small expert-parallel step with everything in it.
+// Small expert-parallel step with all kinds of nodes.
 class Verify : public ::testing::Test {
  protected:
   static constexpr int kMicroBatches = 2;
@@ -85,7 +85,7 @@ TEST_F(Verify, ANodeOnAnotherLaneIsReported) {
   EXPECT_TRUE(contains(complaints(graph), "1F0.dispatch is on lane dp, but its lane is ep"));
 }
 
-// The builder writes no wait that something else implies, and every wait it writes is needed.
+// Every wait that the builder writes is needed; none is implied by others.
 TEST_F(Verify, EachRemovedWaitIsReported) {
   int removed = 0;
   for (std::size_t i = 0; i < graph_.entries.size(); ++i) {
@@ -101,7 +101,7 @@ TEST_F(Verify, EachRemovedWaitIsReported) {
   EXPECT_GT(removed, 20);
 }
 
-// What verify should say about a graph whose waits all point back, worked out by reachability.
+// Expected complaints of verify about a graph whose waits all point back, computed by reachability.
 std::set<std::string> broken_needs(const Graph& graph, const Anatomy& anatomy, int micro_batches) {
   std::set<std::string> broken;
   const Reach reach(graph);

@@ -29,7 +29,7 @@ std::vector<int> both(int, const Entry&) { return {0, 1}; }
 
 class VerifyUnion : public ::testing::Test {
  protected:
-  // Entries of one lane change places in the order of rank `rank`.
+  // Swaps two entries of one lane on rank `rank`.
   std::vector<std::string> check_with_swap(std::size_t rank,
                                            const std::string& first,
                                            const std::string& second) const {
@@ -116,7 +116,7 @@ TEST(VerifyUnionCycle, GoesThroughLocalNodesAndNamesTheirRank) {
   EXPECT_TRUE(contains(found, "0F0.sizes on rank 1 waits for 0F0.combine")) << found.front();
 }
 
-// Rank 0 only suffers; the message is about the ranks that made the circle.
+// Rank 0 is only a victim; the message names the ranks of the cycle.
 TEST(VerifyUnionCycle, TellsTheCircleFromWhatIsStuckBehindIt) {
   const std::vector<Graph> graphs{
       parse_graph("dp norm\ncompute F0.embed < norm\nep 0F0.dispatch < norm\n"),
@@ -162,8 +162,8 @@ TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
   }
 }
 
-// Neither rank waits for the other's lane, so that the union has no circle; but a backend that
-// takes one collective after the other would stop at two that are called the other way round.
+// Neither rank waits for the other's lane, so the union has no cycle. A backend that runs
+// collectives one after the other would deadlock on two that are called in opposite order.
 TEST_F(VerifyUnion, CallsTheOtherWayRoundOnAnotherLaneAreReported) {
   std::vector<Graph> graphs(4, graph_);
   std::vector<Entry>& entries = graphs[1].entries;
@@ -175,8 +175,8 @@ TEST_F(VerifyUnion, CallsTheOtherWayRoundOnAnotherLaneAreReported) {
   EXPECT_NE(found[0].find("reduce.expert"), std::string::npos) << found[0];
 }
 
-// What a stage receives back was computed of what it sent, and what comes anew was sent after the
-// gradient before it had been taken.
+// Data that a stage receives back was computed from its send. New data was sent after the previous
+// gradient had been received.
 TEST(SendsOver, AMessageTellsOfTheSendsBeforeIt) {
   std::vector<RankPlan> plans = plans_of({.pp = 2, .micro_batches = 4});
   for (int stage = 0; stage < 2; ++stage) note_sends_over(plans, stage);
@@ -194,8 +194,8 @@ TEST(SendsOver, AMessageTellsOfTheSendsBeforeIt) {
   EXPECT_EQ(told(1, "c1F2.receive"), std::vector<std::string>{"c1D0.send"});
 }
 
-// So what a stage must keep for sends that it does not know to be over does not grow with the
-// number of micro-batches.
+// Buffers for sends not known to be complete therefore do not grow with the number of
+// micro-batches.
 TEST(SendsOver, NoMoreSendsThanStagesAreUnknown) {
   constexpr int kStages = 4;
   std::vector<RankPlan> plans = plans_of({.pp = kStages, .micro_batches = 32});

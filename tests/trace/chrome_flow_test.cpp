@@ -24,7 +24,7 @@ std::vector<Json> events_of(std::span<const Timeline> timelines, const std::stri
   return events;
 }
 
-// Two ranks of a pipeline, two runs.
+// Pipeline of two ranks, two runs.
 std::vector<Timeline> pipeline() {
   Hand first(0), second(1);
   for (const int run : {0, 1}) {
@@ -49,7 +49,7 @@ std::vector<Timeline> pipeline() {
   return {first, second};
 }
 
-// The innermost slices of a track that hold a time, by name of their node.
+// Nodes of the innermost slices of a track at a time.
 std::set<std::string> nodes_at(const std::vector<Json>& slices, const Json& end) {
   std::set<std::string> names;
   for (const Json& slice : slices) {
@@ -96,7 +96,7 @@ TEST(ChromeFlow, EveryArrowStartsAndEndsInsideTheSlicesItJoins) {
 }
 
 TEST(ChromeFlow, NoArrowGoesBackInTime) {
-  // Clocks that differ: the message seems to arrive before it is sent.
+  // Different clocks: the message seems to arrive before it is sent.
   Hand receiver(1);
   receiver.communication("pp_receive_previous", "c1F0.receive", 0, 1, Cover::None, {0, 1});
   receiver.last().operation = "c0F0.send";

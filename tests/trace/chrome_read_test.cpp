@@ -1,4 +1,4 @@
-// Traces read back: Weft's own to the nanosecond, others' as far as they tell, and nonsense
+// Traces read back: Weft's own to the nanosecond, others as far as they tell; invalid ones are
 // refused.
 #include "weft/trace/chrome/chrome_read.h"
 
@@ -15,7 +15,7 @@
 namespace weft::trace {
 namespace chrome_read_test {
 
-// A file that is there as long as it is.
+// Temporary file, removed with its owner.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& content)
@@ -32,7 +32,7 @@ class TraceFile {
 
 ChromeTrace read(const std::string& content) { return read_chrome(TraceFile(content).path()); }
 
-// What is wrong with it; empty: nothing.
+// Error of reading the text; empty: none.
 std::string refusal(const std::string& content) {
   try {
     read(content);

@@ -1,4 +1,4 @@
-// Kernels of a profiler: what they are by their names, and where their time went.
+// Kernels of a profiler: kinds by name, and the breakdown of their time.
 #include "weft/trace/exposure/device_exposure.h"
 
 #include <gtest/gtest.h>
@@ -84,8 +84,8 @@ Kernel kernel(SpanKind kind, double begin_ms, double end_ms, double launched_ms)
           .communication = static_cast<std::int16_t>(kind == SpanKind::Communication ? 0 : -1)};
 }
 
-// gemm 0-4; dispatch 3-8, of which 4-6 the next kernel was not launched; a kernel 8-10; nothing
-// until 12, of which a copy 11-12; a kernel 12-16, launched at 10.5.
+// gemm 0-4; dispatch 3-8, during 4-6 of which the next kernel was not launched; kernel 8-10; idle
+// to 12 except for a copy 11-12; kernel 12-16, launched at 10.5.
 DeviceTraces one_device() {
   return {.names = {"x"},
           .communications = {"ep"},
@@ -103,7 +103,7 @@ TEST(DeviceExposure, EveryMomentHasItsWall) {
   const DeviceTimes times = analyse_devices(one_device());
   ASSERT_EQ(times.walls.size(), 1u);
   EXPECT_EQ(times.walls[0].rank, 5);
-  const Walls& walls = times.walls[0].walls;  // of two steps: half of everything
+  const Walls& walls = times.walls[0].walls;  // two steps: half of everything
   EXPECT_DOUBLE_EQ(walls.step, 8);
   EXPECT_DOUBLE_EQ(walls.compute, 5);
   EXPECT_DOUBLE_EQ(walls.gemm, 4);

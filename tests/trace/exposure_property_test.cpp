@@ -1,4 +1,4 @@
-// Random timelines, nanoseconds long: the analysis against a count of every single nanosecond.
+// Random timelines, nanoseconds long: compares the analysis with a count of every nanosecond.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Span span_of(SpanKind kind, const std::string& lane, const std::string& name, In
           .end_ns = time.end};
 }
 
-// A lane runs one node after the other, with and without gaps.
+// Nodes of a lane in sequence, with and without gaps.
 std::vector<Interval> random_lane(std::mt19937& random) {
   std::vector<Interval> times;
   std::int64_t now = below(random, 10);
@@ -100,12 +100,12 @@ std::int64_t last_begin(const std::vector<Timeline>& ranks, const Span& node) {
   return last;
 }
 
-// Straight from the definition: the next compute node that is not over has all it waits for.
+// The definition: the next incomplete compute node has all that it waits for.
 bool is_host(const Timeline& timeline, std::int64_t t) {
   const Span* next = nullptr;
   for (const Span& span : timeline.spans) {
     if (span.lane != "compute" || !is_node(span) || span.end_ns <= t) continue;
-    // Lane order; of two that begin at once the empty one was first.
+    // Lane order; of two that begin together, the empty one was first.
     const auto order = [](const Span& one) { return std::pair(one.begin_ns, one.end_ns); };
     if (next == nullptr || order(span) < order(*next)) next = &span;
   }
@@ -113,7 +113,7 @@ bool is_host(const Timeline& timeline, std::int64_t t) {
   if (next->begin_ns <= t) return true;
   return std::ranges::all_of(next->after, [&](const std::string& name) {
     const Span* awaited = find_node(timeline, name);
-    // A random wait may be for what ended after the node began: the node cannot have waited then.
+    // A random wait may end after the node began: the node cannot have waited then.
     return awaited == nullptr || std::min(awaited->end_ns, next->begin_ns) <= t;
   });
 }

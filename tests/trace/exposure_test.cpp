@@ -25,7 +25,7 @@ void expect_reasons(const CommunicationTime& time,
 Exposure analyse_one(const Timeline& timeline) { return analyse(std::vector{timeline}); }
 
 TEST(Exposure, HiddenIsUnderAnyComputeAndUnderGemms) {
-  // dispatch 0..10; a product 2..5, a copy 5..6, attention 8..12.
+  // dispatch 0..10; a GEMM 2..5, a copy 5..6, attention 8..12.
   const Exposure exposure =
       analyse_one(Hand(0)
                       .communication("ep", "0F0.dispatch", 0, 10, Cover::Possible)
@@ -42,7 +42,7 @@ TEST(Exposure, HiddenIsUnderAnyComputeAndUnderGemms) {
 }
 
 TEST(Exposure, IsOfUnionsAndNotOfSums) {
-  // Two lanes at once, 0..10 and 5..15, under two operations that overlap, 0..4 and 2..6.
+  // Two lanes at once, 0..10 and 5..15, under two overlapping operations, 0..4 and 2..6.
   const Exposure exposure = analyse_one(Hand(0)
                                             .communication("ep", "0F0.dispatch", 0, 10, Cover::None)
                                             .communication("dp", "reduce.dense", 5, 15, Cover::None)
@@ -91,8 +91,8 @@ TEST(Exposure, ShortCoverWhereComputeMayRunBesideButIsOver) {
 }
 
 TEST(Exposure, HostWhereTheNextNodeIsReadyAndHasNotBegun) {
-  // 0D1.experts needs the combine, over at 2, and starts at 5: three of the dispatch's four are
-  // late issue.
+  // 0D1.experts needs the combine, which ends at 2, and starts at 5: three of the dispatch's four
+  // are late issue.
   const Exposure exposure =
       analyse_one(Hand(0)
                       .compute("0F0.permute", 0, 1)
@@ -113,7 +113,7 @@ TEST(Exposure, HostBetweenTheOperationsOfANode) {
 }
 
 TEST(Exposure, ANodeBehindTheHostWaitsForWhatTheHostWaitsFor) {
-  // The host waits for the counts (over at 2) and comes back at 3; the permutation starts at 4.
+  // The host waits for the counts, which end at 2, and returns at 3; the permutation starts at 4.
   const Exposure exposure = analyse_one(Hand(0)
                                             .communication("ep", "0F0.counts", 0, 2, Cover::None)
                                             .communication("dp", "reduce.dense", 0, 10, Cover::None)
@@ -129,7 +129,7 @@ TEST(Exposure, PeerUntilTheLastMemberBegins) {
       Hand(1)
           .compute("0F0.permute", 0, 4)
           .communication("ep", "0F0.dispatch", 4, 6, Cover::None, {0, 1}),
-      // Another group's operation of the same name has its own beginning.
+      // An operation of that name in another group has its own beginning.
       Hand(2).communication("ep", "0F0.dispatch", 0, 6, Cover::None, {2, 3}),
       Hand(3).communication("ep", "0F0.dispatch", 5, 6, Cover::None, {2, 3})};
   const Exposure exposure = analyse(timelines);

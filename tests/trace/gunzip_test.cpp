@@ -1,4 +1,4 @@
-// Packed traces: read as they are, bounded, and refused with a reason where they are not whole.
+// Compressed traces: read normally, bounded, and refused with a reason if damaged.
 #include "weft/trace/chrome/gunzip.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class PackedTrace : public ::testing::Test {
     base::write_whole(path_, bytes);
     return path_;
   }
-  // What is wrong with the trace; empty: nothing.
+  // Error of reading the trace; empty: none.
   std::string refusal(const std::string& bytes) const {
     try {
       read_chrome(file(bytes));
@@ -95,7 +95,7 @@ TEST_F(PackedTrace, ThatIsCutOffOrDamagedSaysSo) {
   EXPECT_NE(refusal(bytes + "and more").find("damaged"), std::string::npos);
 }
 
-// A megabyte of blanks packs to a thousandth: as many members as unpack to more than is read.
+// A megabyte of blanks compresses to a thousandth: enough members to exceed the bound.
 TEST_F(PackedTrace, ThatUnpacksToMuchMoreThanItIsIsRefused) {
   const std::string member = packed(std::string(1u << 20, ' '));
   std::string bomb;

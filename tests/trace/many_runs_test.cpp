@@ -1,5 +1,4 @@
-// Traces of many runs and processes: each span is looked at once, and a number says what is too
-// much.
+// Traces of many runs and processes: each span is read once, and an error names the limit.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -16,7 +15,7 @@
 namespace weft::trace {
 namespace many_runs_test {
 
-// With a pass over all spans for each run it takes minutes.
+// A pass over all spans per run would take minutes.
 TEST(ManyRuns, EachIsAStepOfItsOwn) {
   constexpr int kRuns = 20'000;
   Hand hand(0);
@@ -35,7 +34,7 @@ TEST(ManyRuns, EachIsAStepOfItsOwn) {
   EXPECT_EQ(spans_by_run(timelines[0]).size(), std::size_t{kRuns});
 }
 
-// Every rank in a run of its own: ranks times runs would be 9 million.
+// Each rank in a run of its own: ranks times runs would be 9 million.
 TEST(ManyRuns, OfOtherRanksAreNotLookedFor) {
   std::vector<Timeline> timelines;
   for (int rank = 0; rank < 3000; ++rank) {
@@ -47,7 +46,7 @@ TEST(ManyRuns, OfOtherRanksAreNotLookedFor) {
   EXPECT_NEAR(analyse(timelines, Clocks::Separate).mean_step_ms(), 1, 1e-9);
 }
 
-// Nodes that all communicate at once: their number is counted, not looked at moment by moment.
+// Nodes that all communicate at once: the analysis counts them, without a pass per moment.
 TEST(ManyRuns, CommunicationsThatLieOverEachOtherAreCounted) {
   constexpr int kNodes = 6000;
   Hand hand(0);

@@ -29,7 +29,8 @@ void append(Timeline& timeline,
 
 TEST(Partnered, CountsOnlyWhatComputeMayRunBeside) {
   Timeline timeline;
-  append(timeline, "0F0.dispatch", "ep", SpanKind::Communication, 0, 10);  // none may
+  // no compute may run beside it
+  append(timeline, "0F0.dispatch", "ep", SpanKind::Communication, 0, 10);
   append(timeline, "0F1.dispatch", "ep", SpanKind::Communication, 20, 40, true);
   append(timeline, "0F0.fc1", kComputeLane, SpanKind::Gemm, 20, 30);
   append(timeline, "0F0.act", kComputeLane, SpanKind::Memory, 30, 35);

@@ -7,7 +7,7 @@ namespace step_parts_test {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-// A node and the operation that it consists of.
+// Node and its single operation.
 void append(Timeline& timeline,
             const std::string& name,
             std::string_view lane,

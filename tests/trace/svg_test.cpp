@@ -67,7 +67,7 @@ TEST(Svg, DrawsEveryNodeOfComputeAndCommunicationOnce) {
   EXPECT_NE(svg.find("overlap: 4.00 ms a step"), svg.npos);
 }
 
-// Where the first node of a name is drawn, and how wide.
+// Position and width of the first node with a title.
 std::pair<double, double> place_of(const std::string& svg, const std::string& title) {
   const std::size_t end = svg.find("<title>" + title);
   if (end == svg.npos) return {-1, -1};
@@ -105,7 +105,7 @@ TEST(Svg, FollowsTheThemeOfWhoLooksAtIt) {
   EXPECT_EQ(svg.find("fill=\"#fbfcfd\""), svg.npos) << "paper has no colour of its own";
 }
 
-// Rank 1 begins the dispatch late: rank 0 waits for it, and its bar says so.
+// Rank 1 begins the dispatch late: rank 0 waits, and its bar shows the wait.
 TEST(Svg, WaitingIsDrawnThinAndWorkBehindIt) {
   const auto rank = [](int number, double begin) {
     return Hand(number).communication("ep", "0F0.dispatch", begin, 8, Cover::None, {0, 1});
@@ -123,7 +123,7 @@ TEST(Svg, WaitingIsDrawnThinAndWorkBehindIt) {
   EXPECT_EQ(to_svg(two_rows()).find("it waits"), std::string::npos) << "a legend of what is there";
 }
 
-// A window ends before rank 1 sends: the receive of rank 0 has moved nothing yet.
+// The window ends before rank 1 sends: the receive of rank 0 has moved no data.
 TEST(Svg, AReceiveWhoseSendIsNotThereWaits) {
   const Timeline receive =
       Hand(0).communication("pp_receive_next", "D0.receive", 0, 8, Cover::None, {0, 1});
@@ -150,7 +150,7 @@ TEST(Svg, TheAxisStartsAtNothingAndLanesEndWithTheirStep) {
   const std::string svg = to_svg(two_rows());
   EXPECT_NE(svg.find(">0</text>"), svg.npos);
   EXPECT_EQ(svg.find(">-0</text>"), svg.npos);
-  std::set<double> ends;  // of the lanes' own bands
+  std::set<double> ends;  // of the lanes' bands
   for (std::size_t i = svg.find("class=\"lane\""); i != svg.npos;
        i = svg.find("class=\"lane\"", i + 1)) {
     ends.insert(std::stod(svg.substr(svg.find('H', i) + 1)));

@@ -1,4 +1,4 @@
-// Timelines written by hand, in milliseconds.
+// Handwritten timelines, in milliseconds.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace weft::trace {
 
 enum class Cover { None, Possible };
 
-// One rank's timeline, a node after the other.
+// Timeline of one rank, node by node.
 class Hand {
  public:
   explicit Hand(int rank)

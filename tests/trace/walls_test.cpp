@@ -18,7 +18,7 @@ Walls walls(std::vector<Timeline> timelines, std::size_t rank = 0) {
   return walls_of(timelines, Clocks::Shared).at(rank).walls;
 }
 
-// As a rank of a trace from elsewhere may be.
+// As may occur in a trace from another program.
 TEST(Shortened, ARankWithoutSpansIsNoFault) {
   std::vector<Timeline> timelines{Timeline{}, Hand(0).compute("0F0.route", 0, 10)};
   const Shortened shortened{.micro_batches = 3,
@@ -65,7 +65,7 @@ TEST(Walls, WaitingForAStageIsABubbleAndForOthersLateness) {
     EXPECT_DOUBLE_EQ(lane == std::string("ep") ? first.late : first.bubble, 4) << lane;
     EXPECT_DOUBLE_EQ(first.communication, 2) << lane;
     EXPECT_DOUBLE_EQ(sum_of(first), 8) << lane;
-    // The rank that came late had nothing to do before.
+    // The late rank had no work before.
     EXPECT_DOUBLE_EQ(walls(both, 1).idle, 4) << lane;
   }
 }
@@ -80,7 +80,7 @@ TEST(Walls, ACopyIsItsOwnWall) {
   EXPECT_DOUBLE_EQ(sum_of(found), 6);
 }
 
-// Two micro-batches are shown, of five: what is between 3 and 6 ms is there three times more.
+// Two of five micro-batches are shown: the part from 3 to 6 ms occurs three more times.
 TEST(Walls, WhatIsRepeatedCountsAsOftenAsTheStepHasIt) {
   Hand hand(0);
   hand.compute("a", 0, 3)
@@ -125,7 +125,7 @@ TEST(DominantWall, IsTheLargestLossOrComputeWhereAllAreSmall) {
   EXPECT_EQ(wall({.step = 100, .compute = 92, .host = 8}), Wall::Compute);
   EXPECT_EQ(wall({.step = 100, .compute = 39, .host = 13, .communication = 31, .late = 17}),
             Wall::Communication);
-  // What waits for late ranks and what is copied is communication too.
+  // Waits for late ranks, and copies, count as communication.
   EXPECT_EQ(
       wall({.step = 100, .compute = 50, .host = 20, .communication = 10, .late = 12, .copy = 8}),
       Wall::Communication);
@@ -133,8 +133,7 @@ TEST(DominantWall, IsTheLargestLossOrComputeWhereAllAreSmall) {
   EXPECT_EQ(wall({.step = 100, .compute = 70, .host = 10, .idle = 20}), Wall::Idle);
 }
 
-// Of a simulated step: the operation is over after 3 ms, and what travels beside it makes it
-// last 4.
+// Simulated step: the operation ends after 3 ms, and transfers prolong it to 4.
 TEST(Walls, WhatTransfersTakeOfComputeIsAWallOfItsOwn) {
   Timeline timeline = Hand(0)
                           .communication("ep", "0F0.dispatch", 0, 5, Cover::Possible)

@@ -1,4 +1,4 @@
-// Whether a picture can be opened.
+// Check that a picture can be opened.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace weft::trace {
 
-// Complains where tags do not balance or a text holds what must be escaped.
+// Complains about unbalanced tags and unescaped text.
 inline std::string find_fault(const std::string& xml) {
   std::vector<std::string> open;
   std::size_t at = 0;

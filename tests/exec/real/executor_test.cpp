@@ -17,7 +17,7 @@ using schedule::Graph;
 using schedule::Lane;
 using schedule::Piece;
 
-// Entry i is layer i, so that bodies know who they are.
+// Entry i is layer i, so that bodies know their entry.
 Graph random_graph(std::mt19937& random) {
   constexpr std::array
       kLanes{Lane::Compute, Lane::Compute, Lane::Ep, Lane::Ep, Lane::Dp, Lane::Copy, Lane::CopyIn};
@@ -34,7 +34,7 @@ Graph random_graph(std::mt19937& random) {
   return graph;
 }
 
-// What entry i makes of what it waits for.
+// Value of entry i, from the values that it waits for.
 long combine(const Graph& graph, const std::vector<long>& values, std::size_t i) {
   long value = static_cast<long>(i) + 1;
   for (const int wait : graph.entries[i].waits) {
@@ -43,7 +43,7 @@ long combine(const Graph& graph, const std::vector<long>& values, std::size_t i)
   return value;
 }
 
-// Values are plain memory: a missing wait is a wrong value, or a race that a sanitizer sees.
+// Values are plain memory: a missing wait is a wrong value, or a race that a sanitizer detects.
 TEST(Executor, WaitsHoldWhateverTheDelays) {
   std::mt19937 random(17);
   for (int round = 0; round < 8; ++round) {
@@ -89,7 +89,7 @@ TEST(Executor, ALaneRunsItsNodesAsIssued) {
   EXPECT_EQ(ran, expected);
 }
 
-// Each of two tasks waits for the other to have begun, which only overlapping lanes allow.
+// Each of two tasks waits until the other has begun, which needs overlapping lanes.
 TEST(Executor, LanesWithoutWaitsOverlap) {
   Toy toy("compute 0F0.experts\nep 0F0.dispatch\n");
   std::array<std::promise<void>, 2> begun;
@@ -116,7 +116,7 @@ TEST(Executor, AHostNodeWaitsAndDelaysWhatIsIssuedAfterIt) {
   toy.run([&](const std::string& node, tensor::Stream& stream) {
     if (node == "0F0.counts") {
       enqueue(stream, [&] {
-        // Issued before the host node, permute does not wait for it.
+        // permute is issued before the host node and does not wait for it.
         permute_issued.get_future().wait_for(std::chrono::seconds(10));
         sleep_us(2000);
         counted = true;

@@ -1,4 +1,4 @@
-// What a failing node does to a step: its name in the error, and nothing left running.
+// Effect of a failing node on a step: its name is in the error, and no work remains in flight.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -97,7 +97,7 @@ TEST(ExecutorFailure, StreamWorkMayThrowAnything) {
             "0F0.permute (toy): an exception of unknown type");
 }
 
-// What the work refers to goes when run() throws, so none may be left.
+// Data of the work is freed when run() throws, so no work may remain.
 TEST(ExecutorFailure, NothingIsUnderWayAfterAnErrorInABody) {
   Toy toy(kStep);
   std::atomic<int> finished = 0;

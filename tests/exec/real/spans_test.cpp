@@ -1,4 +1,4 @@
-// What the executor records while tracing.
+// Spans that the executor records while tracing.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +29,7 @@ const std::map<std::string, std::string> kLaneOf{{"0F0.route", "compute"},
                                                  {"0F0.dispatch", "ep"},
                                                  {"0F0.experts", "compute"}};
 
-// Every node but the host's does a product and a copy.
+// Every node except the host's runs a GEMM and a copy.
 void two_operations(const std::string& node, tensor::Stream& stream) {
   if (node == "0F0.sizes") return sleep_us(500);
   stream.enqueue_host("first", WorkClass::Gemm, [](tensor::Transfers&) { sleep_us(200); });
@@ -89,7 +89,7 @@ TEST(Spans, FollowTheOrderOfTheGraph) {
   follows("0F0.permute", "0F0.sizes");
   follows("0F0.dispatch", "0F0.permute");
   follows("0F0.experts", "0F0.dispatch");
-  // A host node's span begins when it is issued: what it waits for is inside.
+  // A host node's span begins at its issue and includes its wait.
   EXPECT_GE(nodes.at("0F0.sizes").end_ns, nodes.at("0F0.counts").end_ns);
 }
 

@@ -1,4 +1,4 @@
-// Toy steps for the executor's tests: graphs from text, bodies that are small lambdas.
+// Toy steps for the executor's tests: graphs from text, bodies as small lambdas.
 #pragma once
 
 #include <chrono>

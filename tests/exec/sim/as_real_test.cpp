@@ -1,4 +1,4 @@
-// The clock and the executor give the same spans of the same graph, but for their times.
+// Simulation and executor give equal spans for a graph, except for times.
 #include <gtest/gtest.h>
 
 #include "tests/exec/real/toy_support.h"
@@ -28,7 +28,7 @@ const char* const kOneLane =
     "compute optimizer\n"
     "compute 0W0.mlp\n";
 
-// Node spans without times; whom a node meets is the communicator's business.
+// Node spans without times; members are set by the communicator.
 std::vector<trace::Span> nodes_of(const std::vector<trace::Span>& spans) {
   std::vector<trace::Span> nodes;
   for (trace::Span span : spans) {

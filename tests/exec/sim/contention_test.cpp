@@ -16,7 +16,7 @@ TEST(Contention, ComputeBesideCommunicationIsSlower) {
   ToyStep toy({kBeside, kBeside},
               {{"0F0.attention", 1000}, {"1F0.attention", 1000}, {"0F0.dispatch", 500}});
   EXPECT_EQ(toy.run().step_ns, 2000);
-  // The first 500 ns of 1000 are beside the exchange, until they take longer and less of them is.
+  // The first 500 ns of 1000 run beside the exchange; slowing them down reduces that share.
   const Result slowed = simulate(toy.step(), {.beside_communication = 0.2});
   EXPECT_GT(slowed.step_ns, 2080);
   EXPECT_LT(slowed.step_ns, 2105);
@@ -26,7 +26,7 @@ TEST(Contention, CommunicationBesideComputeIsSlower) {
   ToyStep toy({kBeside, kBeside},
               {{"0F0.attention", 100}, {"1F0.attention", 1000}, {"0F0.dispatch", 2000}});
   EXPECT_EQ(toy.run().step_ns, 2100);
-  // Half of it is beside compute, or less as it takes longer.
+  // Half of it runs beside compute, or less as it slows down.
   const Result slowed = simulate(toy.step(), {.beside_compute = 0.2});
   EXPECT_GT(slowed.step_ns, 2260);
   EXPECT_LT(slowed.step_ns, 2305);
@@ -40,8 +40,8 @@ TEST(Contention, RanksThatShareACoreTakeTurns) {
   EXPECT_EQ(simulate(toy.step(), {.cores = 4, .cores_of_rank = {4, 4}}).step_ns, 2000);
 }
 
-// Two ranks on each core. One goes on with other work when it is at the exchange, so that the other
-// comes there after that one's turn and its own 1000 ns, not after 2000 ns of half a core.
+// Two ranks per core. One reaches the exchange and goes on with other work. The other arrives after
+// that one's time slice plus its own 1000 ns, not after 2000 ns at half speed.
 TEST(Contention, AnExchangeWaitsForARankThatWaitsForItsTurn) {
   const std::string exchange =
       "compute 0F0.attention\n"

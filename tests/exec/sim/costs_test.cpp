@@ -32,7 +32,7 @@ Span operation(const Span& inside, SpanKind kind, std::int64_t begin, std::int64
   return span;
 }
 
-// The spans of a node with one operation.
+// Spans of a node with one operation.
 void append(std::vector<Span>& spans, const Span& span, SpanKind kind) {
   spans.push_back(span);
   spans.push_back(operation(span, kind, span.begin_ns, span.end_ns));
@@ -83,7 +83,7 @@ TEST(MeasureCosts, AHostNodeCostsWhatIsLeftAfterItsWaits) {
   Span late = node("clip", "host", 60, 63);
   late.after = {"0F0.counts"};
   timeline.spans.push_back(late);
-  // What the host left on another lane is not its own.
+  // Work that the host left on another lane is not the host's own.
   append(timeline.spans, node("clip", "compute", 63, 99), SpanKind::Memory);
   const CostTable table = measure({&timeline, 1});
   EXPECT_DOUBLE_EQ(ns_of(table, 0, "0F0.sizes"), 6);
@@ -139,7 +139,7 @@ TEST(CompleteCosts, ARankThatWasNotMeasuredCostsWhatOneWithTheSameGraphDoes) {
   EXPECT_EQ(table.find(2, graph.entries[0].node), nullptr);
 }
 
-// One layer of two micro-batches, one after the other, and with the transfers under compute.
+// One layer of two micro-batches: in sequence, and with transfers under compute.
 const char* const kPlain =
     "compute 0F0.permute\n"
     "ep 0F0.dispatch < 0F0.permute\n"

@@ -1,4 +1,4 @@
-// The clock on the graphs that configs ask for.
+// Simulation of the graphs of configs.
 #include <gtest/gtest.h>
 
 #include "tests/exec/sim/toy_support.h"
@@ -42,7 +42,7 @@ config::Config overlapped(config::Config config) {
   return config;
 }
 
-// A cost that differs from piece to piece, in whole nanoseconds.
+// Cost that differs by piece, in whole nanoseconds.
 double plain_seconds(const Node& node) {
   const int ns = 20 + 7 * static_cast<int>(node.piece) + 5 * static_cast<int>(node.direction);
   return 1e-9 * ns;
@@ -50,7 +50,7 @@ double plain_seconds(const Node& node) {
 
 enum class Ranks { All, OneAStage };
 
-// A plan with a step over it.
+// Plan with a step to simulate.
 class Planned {
  public:
   using NodeSeconds = std::function<double(const Node&)>;
@@ -95,7 +95,7 @@ TEST(SimulatedPlans, AccumulationIsAChainAsLongAsItsSum) {
     Planned plan(config_of(shape), plain_seconds);
     double sum = 0;
     for (const Entry& entry : plan.entries(0)) {
-      // It runs while the ranks exchange their counts, which takes longer.
+      // Runs during the ranks' exchange of counts, which takes longer.
       const bool hidden =
           entry.node.piece == Piece::Permute && entry.node.direction == Direction::F;
       if (!hidden) sum += plain_seconds(entry.node);
@@ -104,7 +104,7 @@ TEST(SimulatedPlans, AccumulationIsAChainAsLongAsItsSum) {
   }
 }
 
-// What is made again takes its time again, and the trace that the clock writes names it.
+// Recomputation takes time, and the simulated trace names it.
 TEST(SimulatedPlans, PartsAndRecomputationsAreNodesAsAnyOther) {
   const std::vector<Piece> split{Piece::Attention, Piece::Mlp, Piece::Experts};
   const schedule::Detail detail{
@@ -123,7 +123,7 @@ TEST(SimulatedPlans, PartsAndRecomputationsAreNodesAsAnyOther) {
   }
 }
 
-// The nodes of layers cost the same, the others nothing.
+// Nodes of layers cost equally much, other nodes 0.
 double layer_seconds(const Node& node) { return node.layer == schedule::kNone ? 0 : 3e-9; }
 
 TEST(SimulatedPlans, OneForwardOneBackwardHasTheKnownBubble) {
@@ -131,7 +131,7 @@ TEST(SimulatedPlans, OneForwardOneBackwardHasTheKnownBubble) {
     for (const int micro_batches : {4, 9}) {
       Planned plan(config_of({.layers = pp, .micro_batches = micro_batches, .pp = pp}),
                    layer_seconds);
-      int nodes = 0;  // of one layer and micro-batch
+      int nodes = 0;  // per layer and micro-batch
       for (const Entry& entry : plan.entries(0)) {
         nodes += entry.node.layer == 0 && entry.node.micro_batch == 0;
       }
@@ -150,7 +150,7 @@ TEST(SimulatedPlans, ARankForItsStageGivesTheStepOfAllRanks) {
   }
 }
 
-// Everyone sends the same to everyone.
+// Every rank sends equally much to every other.
 Wire even_wire() {
   return {fabric_of(1, 4), [](const Node&, std::span<const int> members) {
             std::vector<grid::Transfer> transfers;
@@ -180,8 +180,8 @@ TEST(SimulatedPlans, CostsOfThePlainOrderPredictTheInterleavedOne) {
   EXPECT_NEAR(bounds.communication_seconds, bounds_of(predicted).communication_seconds, 1e-12);
 }
 
-// Rows travel 100 ns each way, experts take 400 ns a direction and shared experts 100 ns a part and
-// direction; slices share it evenly. All else is free.
+// Rows travel 100 ns each way, experts take 400 ns per direction, shared experts 100 ns per part
+// and direction; slices share it evenly. Other nodes are free.
 double moe_seconds(const Node& node, int slices) {
   if (node.piece == Piece::Dispatch || node.piece == Piece::Combine) return 100e-9 / slices;
   if (node.piece == Piece::Experts) return 400e-9 / slices;

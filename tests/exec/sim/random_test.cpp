@@ -1,5 +1,5 @@
-// The clock against the slow one, on random graphs that cannot deadlock: each rank issues its part
-// of one common order.
+// Compares the simulation with the slow one, on random graphs that cannot deadlock: each rank
+// issues its part of one common order.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +18,7 @@ using schedule::Piece;
 
 constexpr int kRanks = 4;
 
-// ep pairs neighbours, dp the ranks two apart, tp is everyone; pipelines go from rank to rank.
+// ep pairs neighbours, dp the ranks two apart, tp has all ranks; pipelines join neighbouring ranks.
 std::vector<int> members_of(int rank, const Entry& entry) {
   if (entry.lane == Lane::Ep) return {rank & ~1, rank | 1};
   if (entry.lane == Lane::Dp) return {rank & ~2, rank | 2};
@@ -27,7 +27,7 @@ std::vector<int> members_of(int rank, const Entry& entry) {
 
 class RandomStep {
  public:
-  // Every sixth step has nothing but compute and host nodes.
+  // Every sixth step has only compute and host nodes.
   explicit RandomStep(std::uint32_t seed)
       : random_(seed), only_local_(seed % 6 == 5), graphs_(kRanks) {
     for (int i = 0; i < 60; ++i) add(i);
@@ -52,7 +52,7 @@ class RandomStep {
                        .wake_seconds = 1e-9 * draw(0, 4),
                        .next_seconds = 1e-9 * draw(0, 2)};
   }
-  // Everyone to everyone, of sizes that follow from the names.
+  // Every rank sends to every other, with sizes derived from the names.
   void add_wire() {
     grid::Fabric fabric = fabric_of(draw(1, 3), draw(0, 3));
     fabric.ranks_per_node = 2;

@@ -1,4 +1,4 @@
-// The clock on graphs small enough to work out by hand.
+// Simulation of graphs small enough to compute by hand.
 #include "weft/exec/sim/simulate.h"
 
 #include <gtest/gtest.h>
@@ -210,7 +210,7 @@ TEST(SimulateOverheads, WakingTakesTimeOnlyWhereANodeWaitedForAnotherLane) {
                {"0F0.sizes", 1}});
   toy.step().overheads = {.wake_seconds = 3e-9};
   EXPECT_EQ(toy.at("0F0.dispatch"), (Interval{13, 18}));
-  EXPECT_EQ(toy.at("0F0.experts"), (Interval{30, 31}));  // its lane was busy for longer
+  EXPECT_EQ(toy.at("0F0.experts"), (Interval{30, 31}));  // its lane was busy until then
   EXPECT_EQ(toy.at("1F0.dispatch"), (Interval{18, 18}));
   EXPECT_EQ(toy.at("0F0.sizes"), (Interval{0, 22}));
 }
@@ -228,7 +228,7 @@ TEST(SimulateOverheads, ComputeNodesFollowEachOtherAfterAMoment) {
   EXPECT_EQ(toy.at("0F0.experts"), (Interval{34, 35}));
 }
 
-// By hand: a span has the waiting, its operations have the work.
+// By hand: a span includes the wait, its operations are the work.
 TEST(MeasuredOverheads, AreWhatPassesBetweenNodes) {
   using trace::SpanKind;
   const auto span =
@@ -261,8 +261,8 @@ TEST(MeasuredOverheads, AreWhatPassesBetweenNodes) {
   work("c", "compute", 220, 225);
   work("c", "compute", 231, 240);
   const Overheads overheads = measure_overheads({&timeline, 1});
-  // Of the first node of a lane nothing is known. b comes 4 behind a; c waits for x, and takes 20
-  // to wake; between the operations of b and c lie 0 and 6.
+  // The first node of a lane gives no measurement. b comes 4 after a; c waits for x and takes 20 to
+  // wake; between the operations of b and c lie 0 and 6.
   EXPECT_DOUBLE_EQ(overheads.wake_seconds, 20e-9);
   EXPECT_DOUBLE_EQ(overheads.next_seconds, (4 + 3) * 1e-9);
   EXPECT_EQ(measure_overheads({}).wake_seconds, 0);

@@ -80,8 +80,7 @@ class SlowClock {
     });
   }
 
-  // The host is free from free_[rank] on; nothing is known of it while a node that it runs is not
-  // over.
+  // The host is free from free_[rank] on; unknown while a node that it runs is incomplete.
   bool issue(std::size_t rank, std::size_t i) {
     Running& entry = ranks_[rank][i];
     if (entry.issued || (i > 0 && !ranks_[rank][i - 1].issued)) return false;
@@ -127,7 +126,7 @@ class SlowClock {
     return step_.members(static_cast<int>(rank), entry);
   }
 
-  // The members' entries of the operation that entry `i` is part of.
+  // Members' entries of the operation that entry `i` belongs to.
   std::map<int, std::size_t> parties(std::size_t rank, std::size_t i) const {
     std::map<int, std::size_t> found;
     for (const int member : members(rank, i)) {
@@ -141,7 +140,7 @@ class SlowClock {
     return found;
   }
 
-  // The first operation whose members have all arrived and that is not on its way.
+  // First operation with all members present that has not started.
   bool start_one_meeting() {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       for (std::size_t i = 0; i < ranks_[rank].size(); ++i) {
@@ -179,7 +178,7 @@ class SlowClock {
 
   const SimulatedStep& step_;
   std::vector<std::vector<Running>> ranks_;
-  std::vector<std::int64_t> free_;  // by rank: when the host can issue again
+  std::vector<std::int64_t> free_;  // by rank: time of the host's next issue
   std::optional<grid::Ports> ports_;
   std::int64_t now_ = 0;
 };

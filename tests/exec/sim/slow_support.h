@@ -1,4 +1,4 @@
-// The clock the slow, obvious way: every nanosecond, everything is looked at.
+// Slow, obvious simulation: checks everything at every nanosecond.
 #pragma once
 
 #include "weft/exec/sim/simulate.h"

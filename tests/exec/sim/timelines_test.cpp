@@ -1,4 +1,4 @@
-// A simulated step as a trace.
+// Simulated step as a trace.
 #include "weft/exec/sim/timelines.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST(SimulatedTimelines, NodesSayWhatTheyAreAndWhatTheyWaitedFor) {
   EXPECT_TRUE(mlp.after.empty());
   EXPECT_TRUE(mlp.operation.empty());
   EXPECT_EQ(experts.after, std::vector<std::string>{"0F0.dispatch"});
-  // The host, which the compute lane had not passed before.
+  // The host node, which the compute lane had not passed before.
   EXPECT_EQ(node_of(spans, "0F0.permute").after, std::vector<std::string>{"0F0.sizes"});
   EXPECT_EQ(node_of(spans, "0F0.sizes").after, std::vector<std::string>{"0F0.counts"});
   EXPECT_EQ(node_of(spans, "0F0.dispatch").after,

@@ -1,4 +1,4 @@
-// Steps from text for the clock's tests: one graph a rank, costs in nanoseconds.
+// Steps from text for the simulation's tests: one graph per rank, costs in nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace weft::exec::sim {
 
-// Every rank takes part in collectives; pipeline lanes join a rank to the next and the previous,
-// the sender first.
+// All ranks take part in collectives; pipeline lanes join a rank to the next and the previous, the
+// sender first.
 std::vector<int> everyone_or_neighbour(int rank, const schedule::Entry& entry, int ranks);
 
 class ToyStep {
  public:
   using CostsNs = std::map<std::string, double>;
 
-  // Costs by node, "node@rank" before "node"; nothing where neither is there.
+  // Costs by node, "node@rank" before "node"; 0 if neither is given.
   ToyStep(const std::vector<std::string>& texts, CostsNs costs);
   ToyStep(const ToyStep&) = delete;
 
   SimulatedStep& step() { return step_; }
   Result run() const { return simulate(step_); }
-  // When the node ran on the rank.
+  // Time of the node on the rank.
   Interval at(const std::string& node, int rank = 0) const;
 
  private:
@@ -35,13 +35,13 @@ class ToyStep {
   SimulatedStep step_;
 };
 
-// A fabric of one machine, bytes a nanosecond.
+// Fabric of one machine, in bytes per nanosecond.
 grid::Fabric fabric_of(double bytes_per_ns, double latency_ns);
 
-// How gtest shows an interval.
+// Prints an interval for gtest.
 void PrintTo(const Interval& interval, std::ostream* out);
 
-// What a ConfigError of the simulation says; empty where there is none.
+// Text of the simulation's ConfigError; empty: none.
 std::string complaint_of(const SimulatedStep& step);
 
 }  // namespace weft::exec::sim

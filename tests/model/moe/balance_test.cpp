@@ -1,4 +1,4 @@
-// Balancing losses of a micro-batch whose tokens several ranks have.
+// Balancing losses of a micro-batch whose tokens several ranks share.
 #include "weft/model/moe/balance.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace balance_test {
 
 constexpr std::int64_t kExperts = 6, kBest = 2, kLength = 12;
 
-// So many sequences over tp x cp ranks; sums and gradients of all their tokens.
+// `sequences` over tp x cp ranks; sums and gradients of all their tokens.
 struct Layout {
   std::int64_t tp = 1, cp = 1, sequences = 3;
 
@@ -41,8 +41,8 @@ config::ModelConfig config_of(config::ScoreFunction score) {
   return config;
 }
 
-// The global rows of a rank: of each sequence the first and the last of 2 cp pieces that are left
-// to its context-parallel rank, then a run of these.
+// Global rows of a rank: of each sequence two of 2 cp pieces, for its context-parallel rank, then a
+// run of these.
 std::vector<std::int64_t> rows_of(const Layout& layout, std::int64_t rank) {
   const std::int64_t tp_rank = rank % layout.tp, cp_rank = rank / layout.tp;
   const std::int64_t piece = kLength / (2 * layout.cp);
@@ -140,8 +140,7 @@ TEST(SharedMicroBatch, BalancesAsOneRankDoes) {
     const config::ModelConfig config = config_of(score);
     const Losses one = losses_of({}, config);
     EXPECT_GT(one.sequence, one.batch + 0.01) << "sequences differ";
-    // With three sequences of twelve tokens, two tensor-parallel ranks have a part of the second
-    // each.
+    // With three sequences of twelve tokens, two tensor-parallel ranks share the second.
     for (const Layout& layout : {Layout{.tp = 2}, {.cp = 2}, {.tp = 2, .cp = 2}, {.tp = 4}}) {
       SCOPED_TRACE(testing::Message() << "tp " << layout.tp << " cp " << layout.cp);
       const Losses many = losses_of(layout, config);

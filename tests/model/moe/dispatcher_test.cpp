@@ -14,7 +14,7 @@ namespace dispatcher_test {
 
 using config::Dispatcher;
 
-// Every token chooses k different experts at random, ascending.
+// k distinct random experts per token, ascending.
 std::vector<std::int32_t> random_choices(std::int64_t tokens,
                                          std::int64_t k,
                                          std::int64_t experts) {
@@ -44,7 +44,7 @@ LayerCase random_case(std::string name,
   return layer;
 }
 
-// What a router may do, whatever the dispatcher.
+// Possible routings, for any dispatcher.
 std::vector<LayerCase> routings() {
   std::vector<LayerCase> all{
       random_case("TwoRanks", {9, 9}, 8, 3),
@@ -63,13 +63,13 @@ std::vector<LayerCase> routings() {
   all.push_back(one);
   LayerCase dropped = random_case("SomeDropped", {8, 8, 8, 8}, 8, 3);
   for (std::size_t i = 0; i < dropped.choices.size(); ++i) {
-    if (i % 4 == 1 || (i >= 24 && i < 30)) dropped.choices[i] = -1;  // two tokens altogether
+    if (i % 4 == 1 || (i >= 24 && i < 30)) dropped.choices[i] = -1;  // two tokens completely
   }
   all.push_back(dropped);
   return all;
 }
 
-// Each routing with each dispatcher that has a place for its ranks.
+// Each routing with each dispatcher that supports its number of ranks.
 std::vector<LayerCase> cases() {
   std::vector<LayerCase> all;
   for (const LayerCase& routing : routings()) {
@@ -90,7 +90,7 @@ std::vector<LayerCase> cases() {
   return all;
 }
 
-// The same with experts that two ranks share, or all.
+// Variants whose experts two ranks share, or all.
 std::vector<LayerCase> cut_cases() {
   std::vector<LayerCase> all;
   for (const LayerCase& whole : cases()) {
@@ -128,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(CutExperts,
                          ::testing::ValuesIn(cut_cases()),
                          [](const auto& of) { return of.param.name; });
 
-// Keeps at most `capacity` slots of each expert and rank, the first ones.
+// Keeps the first `capacity` slots of each expert and rank.
 void drop_beyond(LayerCase& layer, std::int64_t capacity) {
   std::int64_t first = 0;
   for (const std::int64_t tokens : layer.tokens) {
@@ -149,7 +149,7 @@ TEST(DropAndPad, IsTheUnpaddedRunOfTheKeptTokens) {
                                           : Dispatcher::Flex;
     layer.per_machine = std::max(0, per_machine);
     drop_beyond(layer, 3);
-    layer.capacity = 1;  // 12 * 2 / 8 rows an expert
+    layer.capacity = 1;  // 12 * 2 / 8 rows per expert
     ASSERT_GT(std::ranges::count(layer.choices, -1), 0);
     for (const int shards : {1, 2}) {
       layer.shards = shards;
@@ -186,7 +186,7 @@ TEST(RowBudget, WhereItIsTooSmallEveryRankSaysSo) {
   }
 }
 
-// A communicator that tells its member something else than what was gathered.
+// Communicator that changes the gathered counts for its member.
 class Faulty final : public comm::Communicator {
  public:
   using Stream = tensor::Stream;
@@ -256,7 +256,7 @@ struct Fault {
   Faulty::Change change;
 };
 
-// Whatever is changed, and whether or not this rank has a use for it.
+// Any change is an error, whether or not this rank uses the number.
 TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
   std::vector<Fault> faults{
       {"zeros", [](std::span<std::int64_t> all) { std::ranges::fill(all, 0); }},
@@ -276,7 +276,7 @@ TEST(CorruptedCounts, EndTheRunWithAnErrorOnEveryDispatcher) {
     change("one less", [](std::int64_t n) { return n - 1; });
     change("a bit", [](std::int64_t n) { return n ^ (std::int64_t{1} << 33); });
   }
-  // Two ranks a machine, then the same with a row budget: counts that the host never sees.
+  // Two ranks per machine, then with a row budget: counts that the host never sees.
   for (const int per_machine : {-2, -1, 0, 2, 12}) {
     for (const Fault& fault : faults) {
       LayerCase layer = random_case(fault.name, {10, 10, 10, 10}, 8, 3);
@@ -311,9 +311,9 @@ TEST(AnnouncedRows, AreBoundedByWhatARankCanHave) {
   EXPECT_THROW(check_announced(1, -1, 4), base::SystemError);
 }
 
-// Rows that leave a rank by what each token chose: the formula of the byte counts.
+// Rows that leave a rank by its tokens' choices: the formula of the byte counts.
 struct LeavingRows {
-  std::int64_t inside = 0, between = 0;  // of the sender's machine, and of other machines
+  std::int64_t inside = 0, between = 0;  // within the sender's machine; to other machines
 };
 
 LeavingRows leaving(const LayerCase& layer, int rank, int per_machine) {
@@ -338,7 +338,7 @@ LeavingRows leaving(const LayerCase& layer, int rank, int per_machine) {
   return rows;
 }
 
-// What the one rank that passes rows on sends on, and what crosses machines once.
+// Rows forwarded by the middle rank, and rows that cross machines once.
 LeavingRows leaving_in_two_hops(const LayerCase& layer, int rank) {
   const int n = layer.per_machine, machine = rank / n, index = rank % n;
   const std::int64_t local = layer.experts / layer.ranks();
@@ -357,7 +357,7 @@ LeavingRows leaving_in_two_hops(const LayerCase& layer, int rank) {
         rows.between +=
             std::ranges::count_if(machines, [&](std::int64_t to) { return to != machine; });
       }
-      if (source % n != index) continue;  // another rank of this machine passes it on
+      if (source % n != index) continue;  // another rank of this machine forwards it
       rows.inside += std::ranges::count_if(owners, [&](std::int64_t owner) {
         return owner / n == machine && owner != rank;
       });
@@ -366,8 +366,8 @@ LeavingRows leaving_in_two_hops(const LayerCase& layer, int rank) {
   return rows;
 }
 
-// Forward and backward: rows go out twice (dispatch, combine's gradient) and back twice, with
-// probabilities out once and back once, with choices out once.
+// Forward and backward: rows go out twice (dispatch, combine's gradient) and back twice,
+// probabilities once each way, choices out once.
 TEST(Bytes, CountedEqualTheFormulaToTheByte) {
   for (const LayerCase& layer : cases()) {
     if (layer.dispatcher == Dispatcher::AllGather || layer.ranks() == 1) continue;
@@ -388,7 +388,8 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
       return layer.per_machine > 0 ? leaving_in_two_hops(layer, rank)
                                    : leaving(layer, rank, per_machine);
     };
-    // What comes back leaves the ranks it was sent to: with all ranks' rows, by kind of link.
+    // Returning rows leave the ranks that received them: compares sums over all ranks, by kind of
+    // link.
     LeavingRows all;
     comm::Sent inside, between;
     for (int rank = 0; rank < layer.ranks(); ++rank) {
@@ -406,7 +407,7 @@ TEST(Bytes, CountedEqualTheFormulaToTheByte) {
           sum->metadata += sent.metadata;
         }
       }
-      // Choices go out only: they tell each rank's rows apart.
+      // Choices only go out: they distinguish each rank's rows.
       EXPECT_EQ(own_inside.metadata - (per_machine - 1) * numbers * 8,
                 flex ? out.inside * layer.k * 4 : 0)
           << layer.name << " rank " << rank;

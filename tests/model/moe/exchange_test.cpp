@@ -7,15 +7,15 @@
 namespace weft::model {
 namespace exchange_test {
 
-// Two ranks, four experts, two a rank; six rows a rank.
+// Two ranks, four experts, two per rank; six rows per rank.
 const std::vector<std::int64_t> kCounts{1,
                                         2,
                                         3,
-                                        0,  // of rank 0
+                                        0,  // rank 0
                                         0,
                                         4,
                                         1,
-                                        1};  // of rank 1
+                                        1};  // rank 1
 
 TEST(Exchange, SplitsFollowTheOwnersOfTheExperts) {
   const Exchange first = plan_exchange(kCounts, 2, 0, 4, 6);

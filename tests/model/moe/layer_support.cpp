@@ -12,7 +12,7 @@
 namespace weft::model {
 namespace {
 
-// The same numbers whoever asks: element i of a named list.
+// Element i of a list named by number; equal on all ranks.
 float value_of(std::uint64_t list, std::int64_t i) {
   return static_cast<float>(base::uniform(list, static_cast<std::uint64_t>(i)) - 0.5);
 }
@@ -61,7 +61,7 @@ class Rank {
     stream_->synchronize();
   }
 
-  // Puts this rank's part where it belongs.
+  // Writes this rank's part at its place.
   void give(LayerOutcome& all) const {
     const std::int64_t d = layer_.hidden, k = layer_.k, f = layer_.width;
     put(all.y, first_ * d, y_TD_, layer_.all_tokens() * d);
@@ -141,13 +141,13 @@ class Rank {
     dispatcher_->permute_dgrad(context, state_, gradient_);
   }
 
-  // Where this rank's elements are in the weights of all experts: its columns, or rows, of each.
+  // Place of this rank's elements in the weights of all experts: its columns, or rows, of each.
   using Place = std::function<std::int64_t(std::int64_t)>;
   Place fc1_part() const {
     const std::int64_t own = layer_.width / layer_.shards, d = layer_.hidden, f = layer_.width;
     const std::int64_t first = rank_ / layer_.shards * local_, shard = rank_ % layer_.shards;
     return [=](std::int64_t i) {
-      const std::int64_t row = i / d, half = row / own;  // of all experts, gate and up
+      const std::int64_t row = i / d, half = row / own;  // all experts, gate and up
       return ((first * 2 + half) * f + shard * own + row % own) * d + i % d;
     };
   }

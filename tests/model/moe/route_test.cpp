@@ -1,4 +1,4 @@
-// Capacity: what the router chose, what remains of it, and the gradient of that.
+// Capacity: the router's choice, its kept part, and the gradient of that.
 #include "weft/model/moe/route.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ config::ModelConfig config_of(config::ScoreFunction score, config::DropPolicy po
   return config;
 }
 
-// One routing of the same tokens, with its own memory.
+// A routing of the tokens, with separate memory.
 class Routing {
  public:
   explicit Routing(const config::ModelConfig& config) : config_(config) {
@@ -42,7 +42,7 @@ class Routing {
     choose_forward(context(), state_, weights_, sums_);
   }
 
-  // The gradient of sum(w p) for the router's weights.
+  // Gradient of sum(w p) for the router's weights.
   void backward() {
     state_.dp_Tk = w_Tk_;
     state_.norm.dy_TD = floats({kTokens, kWidth}, 0);

@@ -1,5 +1,4 @@
-// Zero bubble and DualPipeV: every turn once, in an order in which ranks do not wait for each
-// other.
+// Zero bubble and DualPipeV: every turn once, in an order without deadlock.
 #include "weft/schedule/builders/orders.h"
 
 #include <gtest/gtest.h>
@@ -20,13 +19,12 @@ PipelineShape shape(TurnOrder order, int pp, int rank, int micro_batches) {
           .order = order};
 }
 
-// Seconds of one turn.
+// Seconds per turn.
 struct Cost {
   double forward = 1, input = 1, weight = 1;
 };
 
-// A pipeline of turns against a clock: a round is one unit, which starts when all it needs is
-// there.
+// Simulates a pipeline of turns: a round is one unit, which starts when all its inputs are ready.
 class Clock {
  public:
   Clock(TurnOrder order, int pp, int micro_batches, const Cost& cost)
@@ -42,7 +40,7 @@ class Clock {
     }
   }
 
-  // The step's seconds; 0 where ranks wait for each other.
+  // Seconds of the step; 0: deadlock.
   double run() {
     std::vector<std::size_t> next(rounds_.size());
     std::vector<double> now(rounds_.size());
@@ -68,7 +66,7 @@ class Clock {
     return pipeline_.stages_of(static_cast<int>(rank))[static_cast<std::size_t>(turn.chunk)];
   }
 
-  // When what a turn needs is there; nothing: not yet.
+  // Time at which a turn's input is ready; nullptr: not yet.
   const double* ready(int stage, const Turn& turn) const {
     static constexpr double kStart = 0;
     Direction of = turn.direction;
@@ -112,7 +110,7 @@ class Clock {
   derive::Pipeline pipeline_;
   Cost cost_;
   std::vector<std::vector<std::vector<Turn>>> rounds_;
-  Anatomy anatomy_;  // no layers: nothing stays
+  Anatomy anatomy_;  // no layers: no weight gradient stays
   std::vector<TurnOf> turns_of_;
   std::map<std::tuple<Direction, int, int>, double> over_;
 };

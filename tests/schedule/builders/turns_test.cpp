@@ -1,4 +1,4 @@
-// The orders of pipeline ranks, against the worked examples of the schedules they come from.
+// Compares the orders of pipeline ranks with worked examples of their schedules.
 #include "weft/schedule/builders/turns.h"
 
 #include <gtest/gtest.h>

@@ -57,7 +57,7 @@ TEST(DataParallel, BucketsHaveEveryPieceWithWeights) {
   }
 }
 
-// The entries of a piece before the rank's first compute, and all of them.
+// Number of entries of a piece before the rank's first compute, and in total.
 std::pair<int, int> before_compute(const Graph& graph, Piece piece) {
   int before = 0, all = 0;
   bool computes = false;
@@ -70,7 +70,7 @@ std::pair<int, int> before_compute(const Graph& graph, Piece piece) {
   return {before, all};
 }
 
-// Of the first two chunks, which are all there are.
+// All gathers: the model has only two chunks.
 TEST(DataParallel, AlignedGathersSetOutWithTheStepOnAllStages) {
   PlanCase c =
       overlapped({.layers = "mmmm", .pp = 2, .vpp = 2, .overlap_p2p = true, .bucket_size = 2000});
@@ -84,7 +84,7 @@ TEST(DataParallel, AlignedGathersSetOutWithTheStepOnAllStages) {
   }
 }
 
-// A lane's first receive is posted with the step, both of inputs and of gradients.
+// A lane's first receive is posted with the step, for inputs and for gradients.
 TEST(PointToPoint, TheFirstReceivesSetOutWithTheStepWhereAsked) {
   PlanCase c{.layers = "mmmm", .pp = 2, .vpp = 2, .overlap_p2p = true};
   const std::vector<RankPlan> in_place = plans_of(c);

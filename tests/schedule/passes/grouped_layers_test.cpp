@@ -1,4 +1,4 @@
-// Whole layers that run again in groups: the first of a group alone keeps its input.
+// Whole layers recomputed in groups: only the first of a group keeps its input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST(GroupedLayers, MakeTheirInputsAgainFromTheFirstOnes) {
   EXPECT_LT(find(graph, "0R0.mlp.add"), find(graph, "1R0.attention.norm"));
   EXPECT_LT(find(graph, "1R0.merge"), find(graph, "2R0.attention.norm"));
   EXPECT_LT(find(graph, "2R0.experts.act"), find(graph, "2D0.experts.fc2"));
-  // No group runs again before it is needed.
+  // No group is recomputed before it is needed.
   EXPECT_LT(find(graph, "3D0.attention.norm"), find(graph, "0R0.mlp.add"));
 }
 
@@ -63,14 +63,14 @@ TEST(GroupedLayers, KeepFewerInputs) {
   const RankPlan plan = plan_of(1);
   const std::int64_t input = plan.anatomy.layers[1].back().output.of(load);
   EXPECT_GT(input, 0);
-  // Of layers 1 to 5 two inputs stay with groups of two, and one with groups of three.
+  // Among layers 1 to 5, two inputs stay with groups of two, and one with groups of three.
   EXPECT_EQ(kept_at_the_turn(1) - kept_at_the_turn(2), 3 * input);
   EXPECT_EQ(kept_at_the_turn(1) - kept_at_the_turn(3), 4 * input);
 }
 
 TEST(GroupedLayers, EveryOrderWithThemIsRight) {
   const std::vector<PlanCase> cases = many_cases();
-  for (std::size_t i = 0; i < cases.size(); i += 7) {  // a stride that meets every knob
+  for (std::size_t i = 0; i < cases.size(); i += 7) {  // a stride that covers every key
     PlanCase c = cases[i];
     if (c.layers.find('m') == std::string::npos || c.layers.find('d') == std::string::npos) {
       continue;

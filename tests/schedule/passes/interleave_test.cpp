@@ -18,7 +18,7 @@ Graph graph_of(bool narrow, bool delay) {
       .training;
 }
 
-// Of the forward of micro-batch 1 and the backward of micro-batch 0, both in layer 1.
+// Forward of micro-batch 1 and backward of micro-batch 0, both in layer 1.
 TEST(Interleave, DispatchesTravelBesideExpertsAndCombinesBesideAttention) {
   const Graph graph = graph_of(false, false);
   EXPECT_TRUE(run_together(graph, "1F1.dispatch", "1D0.experts"));
@@ -39,7 +39,7 @@ TEST(Interleave, TheOtherWayRoundWhereAttentionOutweighsTheExperts) {
   EXPECT_FALSE(run_together(graph, "1D0.dispatch", "1F1.experts"));
 }
 
-// The first pair has no combine of a forward to wait for.
+// The first pair has no forward combine to wait for.
 TEST(Interleave, TheFirstCombineTravelsBesideTheFirstAttention) {
   for (const bool narrow : {false, true}) {
     EXPECT_TRUE(run_together(graph_of(narrow, false), "2D0.combine", "0F1.attention")) << narrow;
@@ -51,7 +51,7 @@ TEST(Interleave, LateWeightGradientsRunWhileCombinesTravel) {
     const Graph graph = graph_of(narrow, true);
     EXPECT_TRUE(run_together(graph, "0D0.combine", "1W0.attention")) << narrow;
   }
-  // What the second combine on the wire waits for goes before them.
+  // Inputs of the second combine on the wire come before them.
   const Graph graph = graph_of(true, true);
   EXPECT_LT(find(graph, "1F1.combine"), find(graph, "1W0.attention"));
   EXPECT_LT(find(graph, "1W0.attention"), find(graph, "0D0.experts"));

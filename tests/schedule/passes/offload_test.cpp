@@ -35,7 +35,7 @@ Detail offloading(double share) {
   return detail;
 }
 
-// Layers whose attention goes out.
+// Layers that offload attention.
 std::set<int> layers_out(const Graph& graph) {
   std::set<int> layers;
   for (const Entry& entry : graph.entries) {
@@ -48,8 +48,8 @@ std::set<int> layers_out(const Graph& graph) {
 TEST(Offload, EveryOrderWithItIsRightAndParsesBack) {
   int copies = 0;
   const std::vector<PlanCase> cases = many_cases();
-  const bool all = std::getenv("WEFT_EVERY_ORDER") != nullptr;  // as `make soak` asks for
-  const std::size_t stride = all ? 1 : 7;                       // one that meets every knob
+  const bool all = std::getenv("WEFT_EVERY_ORDER") != nullptr;  // set by `make soak`
+  const std::size_t stride = all ? 1 : 7;                       // a stride that covers every key
   for (std::size_t i = 0; i < cases.size(); i += stride) {
     PlanCase c = cases[i];
     c.detail = offloading(c.micro_batches % 2 == 0 ? 1 : 0.5);
@@ -71,23 +71,23 @@ TEST(Offload, RunsUnderTheComputeOfTheNextLayerAndOfTheOneBefore) {
   const RankPlan plan =
       plans_of({.layers = "mmmm", .micro_batches = 1, .detail = offloading(1)})[0];
   const Graph& graph = plan.training;
-  EXPECT_EQ(layers_out(graph), (std::set{0, 1, 2}));  // the last would come back at once
+  EXPECT_EQ(layers_out(graph), (std::set{0, 1, 2}));  // the last layer would return at once
   EXPECT_TRUE(run_together(graph, "0O0.attention.qkv", "0F0.attention.core"));
   EXPECT_TRUE(run_together(graph, "0O0.attention.qkv", "0F0.merge"));
-  // Where the next layer needs memory for the same, the copy is over.
+  // When the next layer needs memory for its output, the copy has ended.
   EXPECT_FALSE(run_together(graph, "0O0.attention.qkv", "1F0.attention.qkv"));
   EXPECT_FALSE(run_together(graph, "2O0.experts.fc1", "3F0.experts.fc1"));
-  // Back one layer ahead.
+  // Returns one layer ahead.
   EXPECT_TRUE(run_together(graph, "1I0.attention.qkv", "2D0.attention.qkv"));
   EXPECT_TRUE(run_together(graph, "1I0.attention.qkv", "1D0.experts.fc1"));
   EXPECT_FALSE(run_together(graph, "1I0.attention.qkv", "1D0.attention.core"));
   EXPECT_LT(find(graph, "3D0.attention.proj"), find(graph, "1I0.attention.qkv"));
-  // The input of a layer is what the one before it made.
+  // A layer's input is the output of the layer before it.
   EXPECT_TRUE(run_together(graph, "0O0.merge", "1F0.attention.norm"));
   EXPECT_FALSE(run_together(graph, "0I0.merge", "1D0.attention.norm"));
 }
 
-// The most that is kept beside the nodes of each kind.
+// Maximum kept bytes beside the nodes of each kind.
 using MostBeside = std::map<std::tuple<Piece, Part, Direction>, std::int64_t>;
 MostBeside most_beside(const Graph& graph, const Anatomy& anatomy, const Load& load) {
   const std::vector<std::int64_t> kept =
@@ -101,7 +101,7 @@ MostBeside most_beside(const Graph& graph, const Anatomy& anatomy, const Load& l
   return most;
 }
 
-// The order in which every copy back stands in front of the first gradient that waits for it.
+// Order in which every return is just before the first gradient that waits for it.
 NamedEntries with_late_returns(const RankPlan& plan) {
   NamedEntries late;
   std::set<Node> come;
@@ -124,7 +124,7 @@ TEST(Offload, ComesBackAsEarlyAsMemoryAllows) {
   const Graph after = write(late, plan.anatomy, 1);
   const Graph before = write(bring_ahead(late, plan.anatomy, 1, load), plan.anatomy, 1);
   EXPECT_EQ(verify(before, plan.anatomy, 1, StepKind::Training), std::vector<std::string>());
-  // Where layers have been left, there is room for several to come.
+  // After the first layers of the backward, memory allows several returns.
   EXPECT_GT(find(after, "1I0.experts.fc1"), find(after, "2D0.attention.norm"));
   EXPECT_LT(find(before, "1I0.experts.fc1"), find(before, "2D0.combine"));
   const MostBeside most = most_beside(after, plan.anatomy, load);
@@ -150,7 +150,7 @@ TEST(Offload, WhatIsRecomputedIsNotOffloaded) {
   detail.recomputed = {{Piece::Attention, Part::Core}};
   const Graph graph = plans_of({.layers = "mmm", .micro_batches = 1, .detail = detail})[0].training;
   EXPECT_EQ(layers_out(graph), std::set<int>());
-  // It reads what was offloaded.
+  // It reads offloaded data.
   EXPECT_FALSE(run_together(graph, "0I0.attention.qkv", "0R0.attention.core"));
 }
 
@@ -178,7 +178,7 @@ TEST(Offload, KeepsLess) {
   EXPECT_LT(half, none);
 }
 
-// Of layers recomputed together the first input alone is kept, and can go.
+// With grouped recomputation, only the first input is kept, and can be offloaded.
 TEST(OffloadText, CountsTheLayersThatReallyGo) {
   config::Config config;
   config.model.num_layers = 4;
@@ -195,7 +195,7 @@ TEST(OffloadText, CountsTheLayersThatReallyGo) {
       << text_of_groups(2);
 }
 
-// Qwen3-30B-A3B's width, 4 x 4096 tokens.
+// Width of Qwen3-30B-A3B, 4 x 4096 tokens.
 config::Config wide_config() {
   config::Config config;
   config::ModelConfig& model = config.model;
@@ -216,7 +216,7 @@ config::Config wide_config() {
   return config;
 }
 
-// The experts' rows take all that the link carries: nothing is left for what comes after them.
+// The experts' rows use the whole link: no share is left for later modules.
 TEST(OffloadText, SaysWhereTheLinkIsFull) {
   config::Config config = wide_config();
   EXPECT_EQ(offload_text(config), "expert_fc1 in 11 of 12 layers, moe_act in 11 of 12 layers");
@@ -231,28 +231,28 @@ TEST(OffloadText, SaysWhereTheLinkIsFull) {
   EXPECT_TRUE(text.ends_with("moe_act in 0 of 12 layers (the link is full)")) << text;
 }
 
-// By hand: what the link carries while a layer computes, over what the layer would send.
+// By hand: bytes that the link carries while a layer computes, divided by the layer's bytes.
 TEST(OffloadShare, IsWhatTheLinkCarries) {
   config::Config config = wide_config();
   config::ModelConfig& model = config.model;
   const double tokens = 4 * 4096;
-  EXPECT_EQ(offloaded_modules(config)[0].share, 1);  // nobody knows the link
+  EXPECT_EQ(offloaded_modules(config)[0].share, 1);  // unknown link
   config.hardware.gpu = config::Gpu::H100;
   const double products =
       2048.0 * (4096 + 2 * 512) + 4096.0 * 2048 + 4096.0 * 4096 + 8.0 * 3 * 2048 * 768;
   const double carried = 2 * products * tokens / (989e12 * 0.5) * 64e9 * 0.75;
   const double rows = tokens * 8 * 2048 * 2;
   const std::vector<OffloadedModule> modules = offloaded_modules(config);
-  // Twelve layers compute; the last of them has nothing to offload.
+  // Twelve layers compute; the last one has no output to offload.
   EXPECT_NEAR(modules[0].share, 12 * carried / (11 * rows), 1e-6);
-  EXPECT_NEAR(modules[1].share, 0, 1e-9);  // nothing is left for the second
+  EXPECT_NEAR(modules[1].share, 0, 1e-9);  // no share is left for the second
   config.runtime.offload_layers_share = 0.75;
   EXPECT_EQ(offloaded_modules(config)[1].share, 0.75);
   model.activation_offload_fraction = 0.5;
   EXPECT_EQ(offloaded_modules(config)[1].share, 0.5);
 }
 
-// What a recomputed module never sends, the link has for the next.
+// Bytes that a recomputed module does not send are available to the next.
 TEST(OffloadShare, SpendsNothingOnWhatIsRecomputed) {
   config::Config config = wide_config();
   config.hardware.gpu = config::Gpu::H100;

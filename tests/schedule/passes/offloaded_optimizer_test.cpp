@@ -34,7 +34,7 @@ std::vector<RankPlan> offloading_plans(const PlanCase& c,
                    c.detail);
 }
 
-// What a graph issues from a node on.
+// Nodes that a graph issues from a node on.
 std::vector<std::string> from(const Graph& graph, const std::string& first) {
   std::vector<std::string> names;
   for (std::size_t i = find(graph, first); i < graph.entries.size(); ++i) {
@@ -45,8 +45,8 @@ std::vector<std::string> from(const Graph& graph, const std::string& first) {
 
 TEST(OffloadedOptimizer, EveryOrderWithItIsRight) {
   const std::vector<PlanCase> cases = many_cases();
-  const bool all = std::getenv("WEFT_EVERY_ORDER") != nullptr;  // as `make soak` asks for
-  const std::size_t stride = all ? 1 : 7;                       // one that meets every knob
+  const bool all = std::getenv("WEFT_EVERY_ORDER") != nullptr;  // set by `make soak`
+  const std::size_t stride = all ? 1 : 7;                       // a stride that covers every key
   for (std::size_t i = 0; i < cases.size(); i += stride) {
     const Copies copies = i / stride / 2 % 2 == 0 ? Copies::OneByOne : Copies::Overlapped;
     EXPECT_EQ(verify_plan(offloading_plans(cases[i], copies)), std::vector<std::string>())
@@ -95,7 +95,7 @@ TEST(OffloadedOptimizer, OneBucketTravelsWhileAnotherIsChanged) {
   EXPECT_FALSE(run_together(plain, "update.expert#1", "download.expert#2"));
 }
 
-// Without other ranks to sum them with, gradients travel when their own pieces are done.
+// Without other ranks to sum with, gradients travel when their own pieces end.
 TEST(OffloadedOptimizer, FirstGradientsTravelUnderTheRestOfTheBackward) {
   const PlanCase one{.layers = "mm", .ep = 1, .dp = 1, .micro_batches = 1};
   const Graph graph = offloading_plans(one, Copies::Overlapped)[0].training;
@@ -131,7 +131,7 @@ TEST(OffloadedOptimizer, AnUpdateThatDoesNotWaitIsFound) {
                        "update.expert#2 may start before download.expert#2 is over"));
 }
 
-// Of every rank's share the same fraction, in steps of 64 elements.
+// Equal fractions of every rank's share, in steps of 64 elements.
 TEST(OffloadedOptimizer, OfEveryBucketTheSameFractionIsOffloaded) {
   PlanCase c{.layers = "mm"};
   c.distributed = true;

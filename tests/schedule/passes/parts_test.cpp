@@ -23,7 +23,7 @@ PlanCase with(PlanCase c, Detail detail) {
   return c;
 }
 
-// Of the many cases every third, from one of them on: enough of each knob and shape.
+// Every third of the cases, from one on: enough of each key and shape.
 std::vector<PlanCase> some_cases(std::size_t first) {
   const std::vector<PlanCase> all = many_cases();
   std::vector<PlanCase> some;
@@ -156,7 +156,7 @@ TEST(Recompute, EveryOrderCanRecomputeAndKeepsLess) {
       {kAll, {{Piece::Attention, Part::Qkv}, {Piece::Experts, Part::Fc1}, Piece::Route}}};
   std::size_t turn = 0;
   for (const PlanCase& c : some_cases(1)) {
-    if (c.cp > 1) continue;  // attention between ranks is not made again
+    if (c.cp > 1) continue;  // attention between ranks is not recomputed
     SCOPED_TRACE(name(c));
     const Detail& detail = details[turn++ % details.size()];
     const std::vector<RankPlan> plain = plans_of(c), again = plans_of(with(c, detail));

@@ -9,7 +9,7 @@
 namespace weft::schedule {
 namespace rows_ahead_test {
 
-// Of the experts, and in addition of all in front of them.
+// Recomputation of the experts, or also of everything before them.
 enum class Again { Experts, Layers };
 
 Detail recomputing(Again what) {
@@ -27,7 +27,7 @@ Detail recomputing(Again what) {
   return detail;
 }
 
-// The first micro-batch goes back while the second goes forward.
+// The first micro-batch runs backward while the second runs forward.
 TEST(RowsAhead, TravelUnderTheForwardOfAnotherMicroBatch) {
   for (const Again what : {Again::Experts, Again::Layers}) {
     const RankPlan plan = plans_of(
@@ -52,7 +52,7 @@ TEST(RowsAhead, StandStillInAPlainOrder) {
 
 TEST(RowsAhead, EveryOrderWithThemIsRight) {
   const std::vector<PlanCase> cases = many_cases();
-  for (std::size_t i = 0; i < cases.size(); i += 7) {  // a stride that meets every knob
+  for (std::size_t i = 0; i < cases.size(); i += 7) {  // a stride that covers every key
     PlanCase c = cases[i];
     if (c.ep == 1 || c.layers.find('m') == std::string::npos) continue;
     c.detail = recomputing(Again::Experts);

@@ -25,7 +25,7 @@ TEST(SharedExperts, RunUnderDispatchAndCombineBothWays) {
     c.slices = slices;
     const Graph graph = plans_of(c)[0].training;
     for (const auto& [shared, travels] : pairs) {
-      // The last slice sets out while the first half runs, and comes back under the second.
+      // The last slice leaves during the first half, and returns during the second.
       const std::string node = slices == 1 ? travels : travels + "#1";
       EXPECT_TRUE(run_together(graph, shared, node)) << shared;
     }

@@ -1,4 +1,4 @@
-// Tokens that tensor-parallel ranks exchange in steps: what runs beside each transfer.
+// Tokens that tensor-parallel ranks exchange in steps: cover of each transfer.
 #include "weft/schedule/passes/tensor_overlap.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(TensorOverlap, WhatAWeightGradientReadsTravelsBeforeWhatItsInputGradientSen
   EXPECT_TRUE(reach.before(find(graph, "0R0.mlp.gather"), find(graph, "0D0.mlp.gather")));
 }
 
-// Where weight gradients wait, input gradients are the only cover for what they send.
+// With delayed weight gradients, input gradients are the only cover for their sends.
 TEST(TensorOverlap, InputGradientsRunInStepsWhereWeightGradientsWait) {
   PlanCase c = four_ranks();
   c.layers = "dd";
@@ -68,7 +68,7 @@ TEST(TensorOverlap, InputGradientsRunInStepsWhereWeightGradientsWait) {
   EXPECT_TRUE(run_together(graph, "1D0.attention.gather#1", "1D0.attention.qkv#0"));
 }
 
-// And so they are where nothing has a weight gradient to spare: a layer of routed experts alone.
+// So do layers without a spare weight gradient: a layer of routed experts alone.
 TEST(TensorOverlap, AttentionsProjectionRunsInStepsWhereNoFeedForwardIsBesideIt) {
   const PlanCase experts{.layers = "m", .tp = 4, .tp_overlap = true, .micro_batches = 1};
   const Graph graph = plans_of(experts)[0].training;
@@ -90,7 +90,7 @@ TEST(TensorOverlap, SharedExpertsCoverAttentionsGradientsWhereTheyAreAsWideAsIts
   }
 }
 
-// There are no products beside what it exchanges.
+// No products are beside its exchange.
 TEST(TensorOverlap, TheEmbeddingTravelsBesideTheMicroBatchNextToIt) {
   PlanCase c = kDense;
   c.layers = "dd";
@@ -109,7 +109,7 @@ TEST(TensorOverlap, WeightGradientsCoverTheFirstGradientsOfSmallProducts) {
   EXPECT_TRUE(run_together(graph, "1W0.attention.proj", "0D0.mlp.scatter#2"));
 }
 
-// The rank's own tokens are in no transfer: what reads the products waits for them all the same.
+// The rank's own tokens are in no transfer, but readers of the products must wait for them.
 TEST(TensorOverlap, WhatFollowsWaitsForTheOwnTokensToo) {
   PlanCase c{.layers = "m", .tp = 4, .tp_overlap = true, .micro_batches = 1, .shared = true};
   const Graph graph = plans_of(c)[0].training;
