@@ -61,13 +61,13 @@ struct Candidate {
   Tile tile;
   int column_cost = 0;  // relative time per covered column of the result
 };
-// Cost of a column: 5 to 6 for the widest and the narrowest tile was measured on an H200. wgmma
-// reads 64 + n rows of shared memory for n columns: that gives the same 5 to 6 for 256 and 128
-// columns, and 16 / 3 for 192. The costs are in twelfths of wgmma's reads.
+// Costs of a column, from a model: wgmma reads 64 + n rows of shared memory for n columns, which
+// are 15, 16 and 18 twelfths of a row per column for 256, 192 and 128 columns.
 inline constexpr std::array kRowTiles{Candidate{{128, 256, 64, 4, 2, 232}, 15},
                                       Candidate{{128, 192, 64, 4, 2, 232}, 16},
                                       Candidate{{128, 128, 64, 6, 2, 232}, 18}};
 // A ping-pong consumer holds the accumulators of 128 rows, so that 192 columns are its widest tile.
+// Its tiles keep the ratio of 5 to 6.
 inline constexpr std::array kWgradTiles{Candidate{{128, 192, 64, 4, 2, 232}, 15},
                                         Candidate{{128, 128, 64, 5, 2, 232}, 18}};
 constexpr std::span<const Candidate> candidates_of(Pass pass) {
