@@ -1,4 +1,4 @@
-// A checkpoint that is written beside the run is the one that the run would have stopped for.
+// A checkpoint written during the run equals one that stops the run.
 #include "weft/train/saves/background_saves.h"
 
 #include <fmt/format.h>
@@ -82,7 +82,7 @@ class BackgroundSaving : public ::testing::Test {
   fs::path folder_;
 };
 
-// Two steps, a save, and three more steps, of which the first copies.
+// Two steps, a save, and three more steps; the first of these copies the state.
 TEST_F(BackgroundSaving, KeepsTheStateOfItsStepWhileOthersChangeIt) {
   for (const Case& value : cases()) {
     SCOPED_TRACE(value.name);
@@ -108,7 +108,7 @@ TEST_F(BackgroundSaving, KeepsTheStateOfItsStepWhileOthersChangeIt) {
       if (const auto seen = saves.finish()) end = seen;
       EXPECT_EQ(end.has_value(), engine.rank() == 0);
       EXPECT_EQ(end ? end->failure : std::nullopt, std::nullopt);
-      // One with no step behind it.
+      // A save without a step before it.
       saves.begin();
       EXPECT_EQ(saves.finish().has_value(), engine.rank() == 0);
     });
@@ -127,7 +127,7 @@ TEST_F(BackgroundSaving, KeepsTheStateOfItsStepWhileOthersChangeIt) {
   }
 }
 
-// A disk that is full and a folder that vanished, while steps run.
+// A full disk and a vanished folder, while steps run.
 TEST_F(BackgroundSaving, AFailedWriteIsToldAndTheNextSaveGoesOn) {
   const config::Config config = config_of(cases()[1], "beside");
   const fs::path save = config.checkpoint.save;
@@ -140,7 +140,8 @@ TEST_F(BackgroundSaving, AFailedWriteIsToldAndTheNextSaveGoesOn) {
       if (is_first) {
         const fs::path folder = checkpoint::step_folder(save, progress.step());
         while (!fs::exists(folder)) std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is looked at once more
+        // the folder is checked once more
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         disturb(folder);
       }
       SaveTalk(engine).gather({0});
@@ -167,7 +168,7 @@ TEST_F(BackgroundSaving, AFailedWriteIsToldAndTheNextSaveGoesOn) {
   EXPECT_EQ(base::read_text(save / checkpoint::kTrackerName), "3\n");
 }
 
-// A pipe where the file would be holds the writer until somebody reads.
+// A pipe in place of the file blocks the writer until it is read.
 TEST_F(BackgroundSaving, StepsGoOnBesideAWriterThatIsHeldUp) {
   const config::Config config = config_of(cases()[0], "beside");
   on_ranks(config, [&](Engine& engine) {
@@ -190,7 +191,7 @@ TEST_F(BackgroundSaving, StepsGoOnBesideAWriterThatIsHeldUp) {
     const std::optional<EndedSave> end = saves.finish();
     reader.join();
     ASSERT_TRUE(end.has_value());
-    EXPECT_TRUE(end->failure.has_value());  // a pipe keeps nothing
+    EXPECT_TRUE(end->failure.has_value());  // a pipe stores no content
   });
 }
 

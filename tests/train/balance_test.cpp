@@ -1,4 +1,4 @@
-// Balancing losses and biases where ranks share a micro-batch: as on one rank.
+// Balancing losses and biases if ranks share a micro-batch: equal to one rank's.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string name_of(const Sharing& sharing) {
   return train::name_of(sharing.layout) + (sharing.cp > 1 ? fmt::format("Cp{}", sharing.cp) : "");
 }
 
-// Every loss of a router, strong enough to show, and a bias; two sequences a micro-batch.
+// All losses of a router, with large coefficients, and a bias; two sequences per micro-batch.
 config::Config balanced(config::Config config) {
   using enum config::LoadBalancing;
   config.train.micro_batch_size = 2;
@@ -59,8 +59,7 @@ Losses train(const config::Config& config) {
 
 class SharedMicroBatches : public ::testing::TestWithParam<Sharing> {};
 
-// Of data-parallel ranks, a global loss counts other micro-batches than one rank does: there are
-// none here.
+// No data-parallel ranks: a global loss counts other micro-batches there than on one rank.
 INSTANTIATE_TEST_SUITE_P(Ranks,
                          SharedMicroBatches,
                          ::testing::Values(Sharing{{.world = 2, .tp = 2}},

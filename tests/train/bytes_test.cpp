@@ -1,4 +1,5 @@
-// What the anatomy declares, against what the engine's pool and communicators count, to the byte.
+// Compares bytes declared by the anatomy with bytes counted by the engine's pool and communicators,
+// exactly.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -33,7 +34,7 @@ std::int64_t pp_bytes(Engine& engine) {
   return groups.pp_forward ? bytes_of(*groups.pp_forward) + bytes_of(*groups.pp_backward) : 0;
 }
 
-// Everything but gradients: rows, their counts, and the rows that a global loss counts.
+// All bytes except gradients: rows, their counts, and row counts for a global loss.
 std::int64_t layer_bytes(Engine& engine) {
   const Groups& groups = engine.groups();
   std::int64_t bytes = bytes_of(*groups.ep) + bytes_of(*groups.dense_reduction);
@@ -46,14 +47,15 @@ std::int64_t layer_bytes(Engine& engine) {
   return bytes;
 }
 
-// What a sum over a group sends: all but the own part, and its sum to every other rank.
+// Bytes sent by a sum over a group: everything but the rank's own part, and its part's sum to every
+// other rank.
 std::int64_t sum_bytes(const comm::Communicator& group, std::int64_t elements) {
   const std::int64_t n = group.size();
   const std::int64_t own = elements / n + (group.rank() < elements % n ? 1 : 0);
   return (elements - own + (n - 1) * own) * tensor::size_of(tensor::DType::F32);
 }
 
-// Of dense gradients: over replicas, and over tensor-parallel ranks where all hold the same.
+// Bytes of dense gradients: over replicas, and over tensor-parallel ranks with copies.
 std::int64_t reduction_bytes(Engine& engine) {
   const Groups& groups = engine.groups();
   const tensor::Tensor& all = engine.parameters().buffer(model::Home::Dense).gradients;
@@ -67,7 +69,7 @@ std::int64_t reduction_bytes(Engine& engine) {
 
 enum class Way { Out, Back };
 
-// What the host learned, or what only the device knows.
+// Numbers on the host, or read from the device that alone knows them.
 std::vector<std::int64_t> numbers_of(tensor::Stream& stream,
                                      const std::vector<std::int64_t>& host,
                                      const tensor::Tensor& device) {
@@ -80,10 +82,10 @@ std::vector<std::int64_t> rows_over(tensor::Stream& stream, const model::Hop& ho
                          : numbers_of(stream, hop.receive_rows, hop.receive);
 }
 
-// Rows that leave the rank on their way to the experts, or back: over one hop or two.
+// Rows that leave the rank towards the experts, or return: over one hop or two.
 std::int64_t rows_to_others(tensor::Stream& stream,
                             const model::DispatchState& state,
-                            int ep_rank,  // among those that hold the experts
+                            int ep_rank,  // rank among those that hold the experts
                             Way way) {
   const auto others = [](const std::vector<std::int64_t>& rows, int self) {
     std::int64_t sum = 0;
@@ -113,7 +115,7 @@ schedule::Load load_of(tensor::Stream& stream,
           .onward = two ? state.within.token_R.dim(0) : 0};
 }
 
-// What a rank keeps of a micro-batch and sends for it, by the anatomy of its chunks.
+// Bytes that a rank keeps and sends for a micro-batch, by the anatomy of its chunks.
 void declare(tensor::Stream& stream,
              const schedule::Anatomy& anatomy,
              const model::MicroBatchState& state,
@@ -168,7 +170,7 @@ void declare(tensor::Stream& stream,
   }
 }
 
-// To the neighbours of the pipeline, in a training step.
+// Bytes to pipeline neighbours in a training step.
 std::int64_t declared_between_stages(Engine& engine, std::int64_t tokens) {
   std::int64_t bytes = 0;
   for (const schedule::Entry& entry : engine.plan().training.entries) {
@@ -215,7 +217,7 @@ Counted count(const config::Config& config, devices::DeviceKind device) {
   return sum;
 }
 
-// On every device whose memory is its own: the CPU, and the GPU where there is one.
+// Runs on every device with its own memory: the CPU, and the GPU if present.
 void expect_declared(const config::Config& whole) {
   const config::Config config = with_few_micro_batches(whole);
   for (const devices::DeviceKind device : devices::all_devices()) {
@@ -285,7 +287,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForSharedExperts) {
   }
 }
 
-// Some slots are dropped, and some tokens have none left.
+// Some slots are dropped, and some tokens lose all.
 TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
   config::Config config = with_layout(small_config(), GetParam());
   config.model.moe_expert_capacity_factor = 0.5;
@@ -294,7 +296,7 @@ TEST_P(Bytes, DeclaredEqualsCountedWithACapacityAndAGlobalLoss) {
   expect_declared(config);
 }
 
-// Ranks that share sequences, in every way that they exchange keys or heads.
+// Ranks that share sequences, with every exchange of keys or heads.
 TEST(BytesOfContext, DeclaredEqualsCounted) {
   using enum config::CpComm;
   for (config::Config config : {small_config(), latent_config()}) {
@@ -340,7 +342,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                                            LayoutCase{.world = 8, .ep = 8}),
                          [](const auto& param_info) { return name_of(param_info.param); });
 
-// Counts of a micro-batch, of its sequences and of all ranks, where ranks share the micro-batch.
+// Counts of a micro-batch, of its sequences and of all ranks, with a shared micro-batch.
 TEST(BalanceBytes, DeclaredEqualsCountedForASharedMicroBatch) {
   config::Config config = with_layout(small_config(), {.world = 4, .ep = 2, .tp = 2});
   config.train.micro_batch_size = 2;

@@ -1,4 +1,4 @@
-// A checkpoint written under one layout is the state of a run under any other.
+// A checkpoint of one layout is a valid state under any other.
 #include "weft/train/saves/checkpoints.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace checkpoints_test {
 namespace fs = std::filesystem;
 using devices::DeviceKind;
 
-// Of bf16 as fp32.
+// Widens bf16 to fp32.
 std::vector<std::byte> widened(const std::vector<std::byte>& narrow) {
   std::vector<std::byte> wide(2 * narrow.size());
   for (std::size_t i = 0; i < narrow.size(); ++i) wide[i / 2 * 4 + 2 + i % 2] = narrow[i];
@@ -89,7 +89,7 @@ class Checkpoints : public ::testing::Test {
   fs::path folder_;
 };
 
-// Of every layout a checkpoint goes to two others, which cut tensors otherwise.
+// Each layout's checkpoint is read under two others, which cut tensors differently.
 TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
   const std::vector<Case> all = cases();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -183,8 +183,8 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothNumbers) {
   }
 }
 
-// The weights are those of the checkpoint, under another layout and dtype too; all else is that of
-// a run that begins.
+// Weights come from the checkpoint, also under another layout and dtype; everything else starts
+// anew.
 TEST_F(Checkpoints, FinetuningTakesTheWeightsAndNothingElse) {
   using enum config::Precision;
   const Case writer = cases()[8], reader = cases()[4];
@@ -242,7 +242,7 @@ TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
   EXPECT_EQ(loaded(config), state);
 }
 
-// Weights, step and data go on; the optimizer is that of a run that begins, and counts from there.
+// Weights, step and data continue; the optimizer starts anew and counts from there.
 TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
   config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
   const Global state = saved(config, 2);
@@ -267,7 +267,7 @@ TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
     EXPECT_EQ(progress.optimizer_begin(), 2);
     EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
   });
-  // What the run has saved is all its own, and is gone on from.
+  // Checkpoints saved by this run are its own, and are continued.
   const std::optional<Resumption> again = find_resumption(config);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->optimizer, OptimizerFrom::Checkpoint);
@@ -275,7 +275,7 @@ TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
   EXPECT_EQ(loaded(config).at(Progress::kOptimizerBeginName), state.at("progress/step"));
 }
 
-// Adam of a run that goes on without its optimizer is that of a run that begins with the weights.
+// Adam without its loaded state equals Adam of a new run with these weights.
 TEST_F(Checkpoints, AnOptimizerThatBeginsAnewCountsFromThere) {
   config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
   saved(config, 2);
@@ -305,7 +305,7 @@ TEST_F(Checkpoints, AnOptimizerThatBeginsAnewCountsFromThere) {
   EXPECT_EQ(after[0], after[1]);
 }
 
-// Of a time when a run's optimizer always began with it.
+// Older checkpoints, whose optimizer always began with the run.
 TEST_F(Checkpoints, OneThatDoesNotSayWhereItsOptimizerBeganIsRead) {
   const config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
   Global state = saved(config, 1);
@@ -332,7 +332,7 @@ TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {
 TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {
   config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
   config.checkpoint.most_recent_k = 2;
-  fs::create_directories(checkpoint::step_folder(folder_, 9));  // another run's
+  fs::create_directories(checkpoint::step_folder(folder_, 9));  // from another run
   std::ofstream(checkpoint::make_step_folder(folder_, 1) / "rank_0.safetensors.1.0.partial") << 1;
   for (const std::int64_t steps : {0, 2, 3}) saved(config, steps);
   EXPECT_EQ(checkpoint::saved_steps(folder_), (std::vector<std::int64_t>{2, 3, 9}));
@@ -351,7 +351,7 @@ TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
   EXPECT_EQ(loaded(config), state);
 }
 
-// What would be lost is refused; what was left with the word for it is not asked about again.
+// A step back that would lose checkpoints is refused; after --overwrite it is not refused again.
 TEST_F(Checkpoints, LaterOnesAreNotReplacedByARunThatGoesBack) {
   config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
   config.train.train_iters = 9;
@@ -382,7 +382,7 @@ TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
     SCOPED_TRACE(cases()[which].name);
     Global before, after;
     std::mutex mutex;
-    std::vector<double> norms(2);  // of one more step, by who went back and by who came anew
+    std::vector<double> norms(2);  // one more step: after going back, and in a new run
     const auto step = [&](Engine& engine, Progress& progress, std::int64_t data) {
       const Batch batch = batch_of(engine, data);
       const StepTotals totals =
@@ -431,7 +431,7 @@ TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {
   EXPECT_THROW(find_resumption(config), base::ConfigError);
 }
 
-// Its shards lie beside those of the one they replace, until their manifest takes its place.
+// New shards lie beside those that they replace, until their manifest takes its place.
 TEST_F(Checkpoints, OneThatIsWrittenAgainStaysUntilTheNewOneIsWhole) {
   const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
   const Global state = saved(config, 1);

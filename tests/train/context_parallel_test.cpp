@@ -1,4 +1,4 @@
-// Context parallelism: every way of exchanging keys reproduces the one-rank run.
+// Context parallelism: every exchange of keys reproduces the one-rank run.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct Sharing {
   std::string name;
   int cp = 2;
   std::vector<CpComm> kinds;
-  std::vector<std::int64_t> sizes = {};  // of a2a+p2p
+  std::vector<std::int64_t> sizes = {};  // for a2a+p2p
   LayoutCase layout = {.world = 2};
 };
 
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Train,
                          ::testing::ValuesIn(cases()),
                          [](const auto& param_info) { return param_info.param.name; });
 
-// The last token of a chunk is labelled with the first of the next, which another rank has.
+// The last token of a chunk has the next chunk's first token as label, which is on another rank.
 TEST(ZigZag, LabelsAreTheNextTokensOfTheWholeSequence) {
   MicroBatch whole;  // two sequences
   for (int i = 0; i < 16; ++i) {
@@ -97,8 +97,8 @@ TEST(ZigZag, LabelsAreTheNextTokensOfTheWholeSequence) {
   EXPECT_EQ(inner.labels, (Ids{3, 4, 5, 6, 11, 12, 13, 14}));
 }
 
-// Where all tokens are the same, only their positions tell one from another: with those of a rank's
-// own rows instead of the sequence's, the loss is another.
+// If all tokens are equal, only positions distinguish them: positions by rank instead of sequence
+// would change the loss.
 TEST(ZigZag, PositionsAreThoseOfTheWholeSequence) {
   const auto loss_of = [](const config::Config& config) {
     double loss = 0;
@@ -135,7 +135,8 @@ TEST(ContextParallelLosses, BalancingCountsTheTokensOfAllRanks) {
   config.model.moe_z_loss_coeff = 1e-3;
   config.model.moe_input_jitter_eps = 0.02;
   config.train.global_batch_size = config.train.micro_batch_size;
-  config.optimizer.lr = 2e-3;  // as below: with five times that, one seed in four is beyond
+  // as below: at five times this rate, one seed in four exceeds the tolerance
+  config.optimizer.lr = 2e-3;
   const Outcome one = train_some(config, 4);
   expect_equal(train_some(shared(config, cases()[0]), 4), one);
 }
@@ -143,7 +144,7 @@ TEST(ContextParallelLosses, BalancingCountsTheTokensOfAllRanks) {
 TEST(ContextParallelLatent, ReproducesTheOneRankRun) {
   config::Config config = latent_config();
   config.train.micro_batch_size = 2;
-  config.optimizer.lr = 2e-3;  // a first step of AdamW makes much of small gradients
+  config.optimizer.lr = 2e-3;  // AdamW's first step amplifies small gradients
   const Outcome one = train_some(config, 3);
   for (const CpComm kind : kAll) {
     SCOPED_TRACE(config::word(kind));
@@ -165,7 +166,7 @@ TEST(ContextParallelOverlap, MessagesThatComeLateChangeNoBit) {
   expect_same_bits(train_some(config, 2), expected);
 }
 
-// Bytes of activations and of what travels, at most.
+// Peak bytes of activations and communication.
 std::int64_t peak_of(const config::Config& config) {
   std::int64_t peak = 0;
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// Memory saved in attention that context-parallel ranks share, in every way of sharing it.
+// Memory savings in attention shared by context-parallel ranks, for every way of sharing.
 #include <gtest/gtest.h>
 
 #include "tests/sanitized.h"
@@ -51,8 +51,7 @@ std::vector<Saving> savings_of(const config::Config& config) {
   return all;
 }
 
-// Layers that share sequences in different ways behind each other; nothing of the last is
-// offloaded.
+// Consecutive layers share sequences differently; the last layer offloads no tensor.
 TEST(ContextSavings, ChangeNoBitAndTakeWhatIsPredicted) {
   if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
   const std::string kinds = "[p2p,all_gather,a2a,a2a+p2p,p2p]";

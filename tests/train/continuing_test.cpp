@@ -1,4 +1,4 @@
-// A run that continues a model, and the places that a run writes to.
+// Runs that continue a model, and the places that a run writes to.
 #include "weft/train/saves/continuing.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST_F(Places, OfAnotherRunAreRefusedAllAtOnce) {
   config.checkpoint.save_hf = put("hf/model.safetensors", "weights");
   EXPECT_EQ(place_complaints(config, std::nullopt, base::Overwrite::No).size(), 3u);
   EXPECT_TRUE(place_complaints(config, std::nullopt, base::Overwrite::Yes).empty());
-  // A run that goes on from those checkpoints writes there again, but for the weights.
+  // A run that continues these checkpoints may write there again, except for the exported weights.
   const Resumption from{.folder = dir_ / "saved/iter_0000003", .note = "", .manifest = {.step = 3}};
   EXPECT_EQ(place_complaints(config, from, base::Overwrite::No).size(), 2u) << "whose metrics?";
   config.checkpoint.load = config.checkpoint.save;

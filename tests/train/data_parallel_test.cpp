@@ -1,5 +1,5 @@
-// Ranks that share the optimizer's work: the bits of those that do not, whatever the buckets and
-// whenever they travel; bytes by the formulas.
+// Ranks that share the optimizer's work give equal bits with any buckets at any time, and take the
+// bytes of the formulas.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -126,9 +126,9 @@ TEST(DataParallel, AnEvaluationSeesTheNewWeights) {
   EXPECT_EQ(losses.at(0), losses.at(1));
 }
 
-// Elements of a home as the reference pads them: each parameter to 64, each bucket to
-// lcm(ranks, 128). A bucket is full with the parameter that reaches its size, and before one with
-// which it would be more than a sixteenth of all; 0: there is one.
+// Elements of a home with the reference's padding: each parameter to 64, each bucket to lcm(ranks,
+// 128). A bucket is full when a parameter reaches its size, or before exceeding a sixteenth of all.
+// 0: a single bucket.
 std::int64_t padded(const model::Parameters& parameters,
                     Home home,
                     std::int64_t ranks,
@@ -162,8 +162,8 @@ struct StateCase {
   std::int64_t bucket_size = 0;
 };
 
-// 6 + 12 / d bytes a parameter in bf16, 8 + 8 / d in fp32; ranks that share sequences share the
-// optimizer too.
+// 6 + 12 / d bytes per parameter in bf16, 8 + 8 / d in fp32; ranks that share sequences also share
+// the optimizer.
 void expect_bytes_of_the_formulas(const StateCase& c, config::Precision precision) {
   const LayoutCase& layout = c.layout;
   Config config = with_layout(layout.pp > 1 ? deep_config() : small_config(), layout);
@@ -212,8 +212,8 @@ TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
   }
 }
 
-// What a step sends: a reduction all of a bucket but the own part, a gather the own part to all
-// others.
+// Bytes sent by a step: a reduction sends all of a bucket except the rank's own part, a gather the
+// own part to all others.
 TEST(DataParallel, AStepSendsEveryBucketOnceEachWay) {
   const Config config = distributed(with_layout(small_config(), {.world = 4}), Overlap::All, 5000);
   on_ranks(config, [](Engine& engine) {
@@ -246,7 +246,7 @@ TEST(NarrowGradients, AreNearTheWideOnes) {
        {LayoutCase{.world = 4, .ep = 2}, LayoutCase{.world = 4, .tp = 2}}) {
     const Outcome wide = train_some(in_bf16(layout), kSteps);
     const Outcome found = train_some(narrow(in_bf16(layout)), kSteps);
-    // Later ones are of other weights.
+    // Later norms belong to other weights.
     const double first = found.gradient_norms.front(), expected = wide.gradient_norms.front();
     EXPECT_NE(first, expected) << "nothing was rounded";
     EXPECT_NEAR(first, expected, 5e-4 * expected);
@@ -263,7 +263,7 @@ TEST(NarrowGradients, HaveTheSameBitsWheneverTheyTravel) {
   expect_same_bits(train_some(distributed(plain, Overlap::All, 3000), 2), expected);
 }
 
-// In fp32 they would be 4 bytes an element.
+// fp32 would take 4 bytes per element.
 TEST(NarrowGradients, TravelInTwoBytesAndLeaveNothing) {
   using comm::Operation;
   const Config whole = narrow(in_bf16({.world = 4}));

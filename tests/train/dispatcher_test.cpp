@@ -1,5 +1,5 @@
-// Dispatchers, token slices and row budgets in training: the golden model under each, and one
-// layout's bits whatever the order.
+// Dispatchers, token slices and row budgets in training: each reproduces the golden model, and a
+// layout's bits do not depend on the order.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct Sending {
   std::string name;
   Dispatcher type = Dispatcher::AllToAll;
   std::optional<FlexBackend> backend = {};
-  std::int64_t per_machine = 0;  // at most; 0: not said
+  std::int64_t per_machine = 0;  // at most; 0: not given
 };
 
 const std::vector<Sending>& sendings() {
@@ -76,7 +76,7 @@ config::Config layout_of_four() {
   return config;
 }
 
-// Both send a token once to a machine and pass it on there.
+// Both send a token once per machine and forward it there.
 TEST(Dispatchers, DeepEpBetweenMachinesHasTheBitsOfHybridEp) {
   const auto trained = [](FlexBackend backend) {
     return train_some(
@@ -108,7 +108,7 @@ TEST_P(EverySending, HasTheSameBitsInEveryOrderAndWithEveryDelay) {
   for (const int slices : {1, 3}) {
     config::Config plain = with_sending(layout_of_four(), GetParam());
     plain.comm_overlap.moe_token_slices = slices;
-    constexpr int kSteps = 3;  // memory is planned anew after the first and the second
+    constexpr int kSteps = 3;  // memory is planned after the first and the second step
     const Outcome expected = train_some(plain, kSteps);
     for (const Order& order : kOrders) {
       SCOPED_TRACE(base::text("{}, {} slices", order.name, slices));
@@ -137,7 +137,7 @@ TEST_P(EverySending, HasTheSameBitsInEveryOrderOfAPipeline) {
   }
 }
 
-// In fp32 nothing is rounded between the rows of a token and the residual stream.
+// In fp32 no value is rounded between a token's rows and the residual stream.
 TEST_P(EverySending, HasTheSameBitsWhereRowsAreMergedInOnePass) {
   config::Config config = with_sending(layout_of_four(), GetParam());
   for (const int slices : {1, 3}) {
@@ -172,7 +172,7 @@ TEST_P(EverySending, TrainsAsOneRankDoesHoweverTokensAreSliced) {
 }
 
 TEST_P(EverySending, DropsAndPadsToTheLossOfDroppingAlone) {
-  if (GetParam().backend == FlexBackend::DeepEp) return;  // pads nothing, and is refused
+  if (GetParam().backend == FlexBackend::DeepEp) return;  // does not pad, and is refused
   config::Config config = with_sending(layout_of_four(), GetParam());
   config.model.moe_expert_capacity_factor = 1;
   for (const config::DropPolicy policy :
@@ -187,7 +187,7 @@ TEST_P(EverySending, DropsAndPadsToTheLossOfDroppingAlone) {
   }
 }
 
-// One copy of a token for each rank it has experts on, though there was room for k.
+// One copy of a token per rank with its experts, although there is room for k.
 TEST(FlexDispatcher, TheBackwardCopiesOnlyRowsThatAreSent) {
   on_ranks(with_sending(layout_of_four(), sendings()[2]), [](Engine& engine) {
     const Batch batch = batch_of(engine, 0);
@@ -235,7 +235,7 @@ TEST(RowCounts, TheHostWaitsForNoneThatItNeedNotKnow) {
   EXPECT_EQ(pieces(config), std::pair(true, false));
 }
 
-// Takes steps, and counts those that ran twice.
+// Runs steps, and counts repeated ones.
 TakeStep counting_repeated(std::atomic<std::int64_t>& repeated) {
   return [&](Engine& engine, const StepInput& input) {
     const StepTotals totals = train_step(engine, input, exec::Tracing::Off);

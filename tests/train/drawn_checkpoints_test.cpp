@@ -1,5 +1,4 @@
-// Checkpoints between layouts that are drawn at random: all axes, and every place of an optimizer's
-// state.
+// Checkpoints between random layouts: all axes, and every placement of optimizer state.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@ namespace drawn_checkpoints_test {
 
 namespace fs = std::filesystem;
 
-// A layout with all axes, as a user types it; whether the weights are bf16 is of the pair.
+// Layout with all axes, as a user types it; both layouts of a pair have one precision.
 std::pair<config::Config, std::string> drawn_layout(Draw& draw,
                                                     const fs::path& folder,
                                                     config::Precision precision) {
@@ -35,7 +34,7 @@ std::pair<config::Config, std::string> drawn_layout(Draw& draw,
 }
 
 int pairs_wanted() {
-  const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` asks for more
+  const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` sets more
   return asked == nullptr ? 10 : std::atoi(asked);
 }
 

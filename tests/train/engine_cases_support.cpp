@@ -13,7 +13,7 @@ using schedule::Piece;
 
 namespace {
 
-// A config that differs from `config` in what `change` does to it.
+// Copy of `config`, modified by `change`.
 template <typename Change>
 Config with(Config config, const Change& change) {
   change(config);
@@ -53,7 +53,7 @@ void to_shared_overlap(Config& config) {
   config.model.overlap_dispatch_backward_with_experts_wgrad = true;
 }
 
-// Groups, biases, noise and every loss of a router.
+// Groups, biases, noise and all losses of a router.
 void to_routing(Config& config) {
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
   config.model.moe_router_num_groups = 4;
@@ -79,7 +79,7 @@ void to_tied(Config& config) {
   config.model.pad_token_id = 3;
 }
 
-// In buckets that travel under compute.
+// Buckets that travel under compute.
 void to_distributed(Config& config) {
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
   config.comm_overlap.bucket_size = 3000;
@@ -90,7 +90,7 @@ void to_instances(Config& config) {
   config.ddp.num_distributed_optimizer_instances = 2;
 }
 
-// The optimizer's state in fewer bits: bf16 moments and remainders, or fp16 moments alone.
+// Optimizer state in fewer bits: bf16 moments and remainders, or fp16 moments alone.
 void to_small_state(Config& config) {
   to_distributed(config);
   to_bf16(config);
@@ -118,7 +118,7 @@ void to_logits_in_chunks(Config& config) {
 
 void to_tensor_overlap(Config& config) { config.comm_overlap.tp_comm_overlap = true; }
 
-// Sequences cut over two ranks, by one way of sharing keys and values.
+// Sequences split over two ranks, with one way of sharing keys and values.
 void to_context(Config& config, config::CpComm kind) {
   config.model.num_attention_heads = 4;
   config.model.num_query_groups = 4;
@@ -134,8 +134,8 @@ struct Sending {
   std::int64_t per_machine = 4;
 };
 
-// Every way to move tokens: as it is, in slices under other work, with rows dropped, padded, and
-// within a budget, as far as each can.
+// All ways to move tokens: plain, in overlapped slices, with dropped rows, padded, and within a
+// budget, as far as each supports them.
 void add_sendings(std::vector<EngineCase>& cases, const Config& base) {
   for (const Sending& sending : {Sending{"AllToAll"},
                                  Sending{"AllGather", Dispatcher::AllGather},
@@ -151,7 +151,7 @@ void add_sendings(std::vector<EngineCase>& cases, const Config& base) {
     cases.push_back({sending.name + "Bf16", with(config, to_bf16)});
     cases.push_back({sending.name + "Slices", with(config, to_slices)});
     cases.push_back({sending.name + "Dropping", with(config, to_dropping)});
-    if (sending.backend != FlexBackend::DeepEp) {  // pads nothing
+    if (sending.backend != FlexBackend::DeepEp) {  // does not pad
       cases.push_back({sending.name + "Padding", with(config, to_padding)});
     }
     if (sending.backend != FlexBackend::HybridEp) continue;  // the others have no budget
@@ -163,7 +163,7 @@ void add_sendings(std::vector<EngineCase>& cases, const Config& base) {
   }
 }
 
-// Pieces whole, in parts, and recomputed: some of their parts, or all that can be.
+// Pieces whole, in parts, and recomputed: some of their parts, or all possible ones.
 void add_details(std::vector<EngineCase>& cases, const std::string& name, const Config& config) {
   const std::vector<Piece> split{Piece::Attention, Piece::Mlp, Piece::Experts};
   cases.push_back({name, config});
@@ -182,7 +182,7 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
                      Piece::Experts}}});
 }
 
-// What layers keep waits in the host's memory.
+// Offloads activations to host memory.
 void to_offload(Config& config) {
   using enum config::OffloadModule;
   config.model.fine_grained_activation_offloading = true;
@@ -190,8 +190,8 @@ void to_offload(Config& config) {
       .offload_modules = {CoreAttn, AttnProj, AttnNorm, MlpNorm, QkvLinear, ExpertFc1, MoeAct};
 }
 
-// The axes that cut a micro-batch, alone and folded with the others.
-// Moments and master weights in host memory, in buckets smaller than a parameter.
+// Axes that cut a micro-batch, alone and combined with others. Moments and master weights in host
+// memory, in buckets smaller than a parameter.
 void to_offloaded(Config& config) {
   config.optimizer.optimizer_cpu_offload = true;
   config.optimizer.optimizer_offload_fraction = 0.6;

@@ -1,5 +1,5 @@
-// What the whole engine is tried with on every device beside the CPU: every layout, dispatcher,
-// order and way to keep or recompute that differs in what it does with memory.
+// Cases of the whole engine for every device besides the CPU: each layout, dispatcher, order, and
+// way to keep or recompute that uses memory differently.
 #pragma once
 
 #include <iosfwd>
@@ -17,15 +17,15 @@ struct EngineCase {
 };
 void PrintTo(const EngineCase& at, std::ostream* out);
 
-inline constexpr double kTooSmall = 1.01;  // a factor of the row budget that a step exceeds
+inline constexpr double kTooSmall = 1.01;  // row budget factor that a step exceeds
 
 std::vector<EngineCase> engine_cases();
 
-// So many steps of a case on the CPU: what several tests hold another run against, trained once.
+// Outcome of kEngineSteps of a case on the CPU, trained once for several tests.
 inline constexpr std::int64_t kEngineSteps = 2;
 const Outcome& trained_on_cpu(const EngineCase& at);
 
-// Forward beside backward, weight gradients delayed.
+// Overlaps forward with backward, with delayed weight gradients.
 void to_overlap(config::Config& config);
 
 }  // namespace weft::train

@@ -1,4 +1,4 @@
-// The same numbers, to the bit where the layout is the same and to rounding where it is not.
+// Equal numbers: bit by bit with equal layouts, up to rounding otherwise.
 #include <gtest/gtest.h>
 
 #include "tests/sanitized.h"

@@ -1,4 +1,4 @@
-// A pass without gradients that keeps nothing.
+// Evaluation: a pass without gradients that keeps no activations.
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"
@@ -24,7 +24,7 @@ TEST_P(Evaluation, HasTheLossOfAPassThatKeepsAll) {
   });
 }
 
-// Of one rank, which runs one micro-batch after the other.
+// Peak of one rank, which runs micro-batches in sequence.
 std::size_t peak_of(std::int64_t micro_batches) {
   config::Config config = small_config();
   config.train.global_batch_size = micro_batches * config.train.micro_batch_size;

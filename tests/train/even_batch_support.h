@@ -1,5 +1,4 @@
-// Steps that take as much memory as a dry one: every rank chooses the same experts, each as often
-// as any other.
+// Steps that take as much memory as a dry step: all ranks choose all experts equally often.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ std::ostream& operator<<(std::ostream& out, const Peaks& peaks);
 
 Peaks peaks_of(const tensor::Pool& pool);
 
-// Training steps and an evaluation.
+// Runs training steps and an evaluation.
 void run_even_steps(Engine& engine, std::int64_t steps);
 
 }  // namespace weft::train

@@ -1,4 +1,4 @@
-// Experts that several ranks share: every dispatcher trains as one rank does.
+// Experts shared by several ranks: every dispatcher trains as one rank does.
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"
@@ -31,7 +31,7 @@ config::Config with_sending(config::Config config, const Sending& sending) {
   return config;
 }
 
-// Tokens of eight ranks at most, and what routers may have besides.
+// Tokens for at most eight ranks, and further router options.
 config::Config model_of(config::Config config) {
   config.train.global_batch_size = 16;
   config.model.moe_router_load_balancing_type = {config::LoadBalancing::AuxLoss,
@@ -42,9 +42,9 @@ config::Config model_of(config::Config config) {
   config.model.moe_router_enable_expert_bias = true;
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
   config.model.init_method_std = 0.5;  // logits far apart: few near ties
-  // Gradients of the size of rounding errors move nothing; at 1e-8 they move as much as others.
+  // Gradients of rounding size have no effect; with 1e-8 they would move weights as much as others.
   config.optimizer.adam_eps = 1e-4;
-  config.optimizer.lr = 1e-3;  // with ten times that, rounding grows tenfold a step
+  config.optimizer.lr = 1e-3;  // at ten times this rate, rounding errors grow tenfold per step
   return config;
 }
 
@@ -90,7 +90,7 @@ TEST(CutExpertsTraining, InitialWeightsAreThoseOfOneRank) {
   EXPECT_EQ(one.weights, train_some(with_layout(small_config(), layout), 0).weights);
 }
 
-// Dropped, padded, with a budget, in slices: the bits of the plain order, whatever the overlap.
+// Dropped, padded, with a budget, in slices: bits of the plain order, with any overlap.
 TEST(CutExpertsTraining, HaveTheSameBitsInEveryOrder) {
   const LayoutCase layout{.world = 4, .ep = 2, .etp = 2};
   for (const Sending& sending : kSendings) {
@@ -112,7 +112,7 @@ TEST(CutExpertsTraining, HaveTheSameBitsInEveryOrder) {
 TEST(CutExpertsTraining, DropAndPadToTheLossOfDroppingAlone) {
   const LayoutCase layout{.world = 4, .ep = 2, .etp = 2};
   for (const Sending& sending : kSendings) {
-    if (sending.backend == FlexBackend::DeepEp) continue;  // pads nothing, and is refused
+    if (sending.backend == FlexBackend::DeepEp) continue;  // does not pad, and is refused
     SCOPED_TRACE(sending.name);
     config::Config config = with_sending(with_layout(model_of(small_config()), layout), sending);
     config.model.moe_expert_capacity_factor = 1;

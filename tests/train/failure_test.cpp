@@ -1,4 +1,4 @@
-// Runs that go wrong say where.
+// Failing runs name the place of the failure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace weft::train {
 namespace failure_test {
 
-// Runs on the device that the test is given.
+// Runs on the test's device.
 class OnADevice : public testing::TestWithParam<devices::DeviceKind> {
  protected:
   static void on_ranks(const config::Config& config, const std::function<void(Engine&)>& body) {
@@ -21,7 +21,7 @@ class OnADevice : public testing::TestWithParam<devices::DeviceKind> {
 
 class NotFiniteStep : public OnADevice {
  protected:
-  // What is said of the first step that is not finite, once `spoil` has been there.
+  // Finding about the first step that is not finite, after `spoil`.
   static std::string finding(const config::Config& config,
                              const std::function<void(Engine&)>& spoil) {
     std::string text;
@@ -76,14 +76,14 @@ TEST_P(NotFiniteStep, TheFirstNodeThatOverflowsIsNamed) {
       << text;
 }
 
-// Where no value is too large by itself, but a product is.
+// Overflow that occurs in a product only: no single value is too large.
 void spoil_expert(Engine& engine, std::int64_t expert) {
   const tensor::Tensor& weight = engine.parameters().find("layers.2.experts.fc2.weight").weight;
   const std::int64_t each = weight.elements() / weight.dim(0);
   fill(engine, weight.range(expert * each, {each}), std::numeric_limits<float>::max());
 }
 
-// Forced routing is another in every step: the expert that overflows has rows in some.
+// Forced routing differs in every step: the overflowing expert has rows in some steps only.
 TEST_P(NotFiniteStep, TheStepThatFailedIsTheOneLookedAt) {
   config::Config config = small_config();
   config.train.global_batch_size = 1;
@@ -151,7 +151,7 @@ TEST_P(NotFiniteStep, WhereTheRunGoesOnTheNextStepIsFinite) {
 
 class Failure : public OnADevice {
  protected:
-  // What a run says in which `rank` fails at `node`, in the middle of a step.
+  // Error of a run in which `rank` fails at `node`, in the middle of a step.
   static std::string failure_at(const config::Config& config,
                                 int rank,
                                 const std::string& node_name) {
@@ -203,7 +203,7 @@ TEST_P(Failure, ARankLostInAnOverlappedPipelineEndsTheRunWithItsName) {
   }
 }
 
-// Without experts the host waits for nothing in a step: only the streams see the failure.
+// Without experts the host waits for no counts in a step: only the streams see the failure.
 TEST_P(Failure, ARankLostInADensePipelineEndsTheRunWithItsName) {
   config::Config config = deep_config();
   config.model.num_moe_experts = std::nullopt;

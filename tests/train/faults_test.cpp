@@ -1,4 +1,4 @@
-// A run meets what goes wrong in weeks: steps that are not finite, folders that cannot be written.
+// Faults that a long run meets: steps that are not finite, folders that cannot be written.
 #include "weft/train/guard/faults.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Told {
   TrainResult result;
   std::vector<StepRecord> steps;
   std::string lines;
-  std::string error;  // that ended it
+  std::string error;  // error that ended the run
 };
 
 class Faults : public ::testing::Test {
@@ -65,7 +65,8 @@ class Faults : public ::testing::Test {
     return all;
   }
 
-  // One save succeeds, `spoil` comes, and no other does: the run goes on to its end and says so.
+  // One save succeeds; after `spoil` all others fail. The run continues to its end and reports
+  // them.
   void expect_only_saves_fail(const std::function<void()>& spoil, const std::string& reason) {
     config_.checkpoint.save = saved().string();
     config_.checkpoint.save_interval = 2;
@@ -83,7 +84,7 @@ class Faults : public ::testing::Test {
     EXPECT_NE(told.result.failures[0].find(reason), std::string::npos) << told.result.failures[0];
   }
 
-  // The checkpoint before is as it was, and nothing is left of the others.
+  // The earlier checkpoint is unchanged, and no part of the others remains.
   void expect_first_save_stands(const fs::path& folder) {
     EXPECT_EQ(checkpoint::saved_steps(folder), (std::vector<std::int64_t>{2}));
     config_.checkpoint.load = folder.string();
@@ -137,7 +138,7 @@ TEST_F(Faults, AStepThatFailsEachTimeEndsTheRunOrIsSkipped) {
   EXPECT_EQ(told, (std::vector<std::string>{"0", "0", "1 skipped", "1", "1"}));
 }
 
-// Each step computes the same twice and changes weights once.
+// Each step is computed twice and changes weights once.
 TEST_F(Faults, StepsThatAreComputedTwiceHaveTheBitsOfOne) {
   const std::vector<double> plain = losses(run());
   config_.rerun_state_machine.rerun_mode = config::RerunMode::ReportStats;
@@ -205,8 +206,7 @@ TEST_F(Faults, AFolderThatVanishesStopsNothingButSaves) {
   expect_first_save_stands(elsewhere);
 }
 
-// A limit on the size of files is as good as a full disk: the first bytes go, then there is an
-// error.
+// A file size limit acts as a full disk: the first bytes are written, then an error follows.
 TEST_F(Faults, AFullDiskStopsNothingButSaves) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -237,7 +237,7 @@ TEST_F(Faults, AReadOnlyFolderStopsNothingButSaves) {
   expect_first_save_stands(saved());
 }
 
-// In the way of the folder of step 4 there is a file.
+// A file is in the place of step 4's folder.
 TEST_F(Faults, TheOnlyWholeCheckpointOutlivesASaveThatFails) {
   for (const bool beside : {false, true}) {
     fs::remove_all(saved());
@@ -258,7 +258,7 @@ TEST_F(Faults, TheOnlyWholeCheckpointOutlivesASaveThatFails) {
   }
 }
 
-// As after a kill between the last manifest and the tracker, with nothing left to do.
+// State after a kill between the last manifest and the tracker, with no steps left.
 TEST_F(Faults, AStartThatHasNothingToDoLeavesATrackerThatNamesWhatIsThere) {
   config_.checkpoint.save = saved().string();
   config_.checkpoint.save_interval = 2;

@@ -1,4 +1,4 @@
-// What ranks tell each other beside training arrives whole, on every device.
+// Messages between ranks outside training arrive whole, on every device.
 #include <gtest/gtest.h>
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// Memory saved on a GPU, as savings_test.cpp has it on the CPU: ranks share one card.
+// Memory savings on a GPU, like savings_test.cpp on the CPU: ranks share one GPU.
 #include <gtest/gtest.h>
 
 #include "tests/train/random_savings_support.h"
@@ -6,8 +6,8 @@
 namespace weft::train {
 namespace gpu_savings_test {
 
-// Draws every form of optimizer state, logits in chunks, and attention that ranks share saved in
-// each way.
+// This seed draws every form of optimizer state, chunked logits, and every saving in shared
+// attention.
 constexpr unsigned kSeed = 20261133;
 constexpr int kMostRanks = 4;
 

@@ -1,5 +1,5 @@
-// The whole engine on a GPU. Sums are added in another order than on the CPU, so values are close
-// to the CPU's and not the same; bits are the same as on the GPU itself, whatever runs beside what.
+// The whole engine on a GPU. Sums have another order than on the CPU, so values are close to the
+// CPU's, not equal. Bits on the GPU are equal, with any overlap.
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"
@@ -10,7 +10,7 @@ namespace gpu_test {
 using config::Config;
 using devices::DeviceKind;
 
-// Without a GPU there is one test, and it is skipped.
+// Without a GPU, a single test is listed and skipped.
 std::vector<EngineCase> gpu_cases() {
   if (devices::why_no_gpu().empty()) return engine_cases();
   return {{"NoGpu", small_config()}};
@@ -35,7 +35,7 @@ TEST_P(GpuEngine, TrainsToTheSameBitsTwice) {
   expect_same_bits(trained(GetParam(), GetParam().config), trained(GetParam(), GetParam().config));
 }
 
-// Ranks come late, at random, and what runs beside what changes: no bit does.
+// Random delays of ranks change the overlap, and no bit.
 TEST_P(GpuEngine, DelaysChangeNoBit) {
   Config late = GetParam().config;
   late.fabric.jitter_us = 300;

@@ -1,4 +1,5 @@
-// The whole model's gradient against finite differences of its loss, auxiliary losses included.
+// Compares the whole model's gradient with finite differences of its loss, including auxiliary
+// losses.
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"
@@ -6,7 +7,7 @@
 namespace weft::train {
 namespace gradient_test {
 
-// What the gradient is of: the mean loss and the coefficients' share of the routers' losses.
+// Objective of the gradient: the mean loss plus weighted router losses.
 double objective(Engine& engine, const Batch& batch) {
   const StepTotals totals = forward_step(engine, batch);
   engine.program().drop_states();
@@ -43,7 +44,7 @@ void check_differences(const config::Config& config) {
     for (const model::Parameter& parameter : engine.parameters().all()) {
       if (!parameter.spec.is_trained()) continue;
       const std::vector<float>& gradient = gradients.at(parameter.spec.name);
-      // The element with the largest gradient: the clearest difference.
+      // Element with the largest gradient: the clearest difference.
       const auto largest =
           std::ranges::max_element(gradient, {}, [](float value) { return std::abs(value); });
       const auto i = largest - gradient.begin();
@@ -97,7 +98,7 @@ TEST(Gradient, EqualsFiniteDifferencesForSharedExperts) {
     config::Config config = small_config();
     config.model.moe_shared_expert_intermediate_size = 20;
     config.model.moe_shared_expert_gate = gate;
-    // Every expert, so that no difference is over a token that changes experts.
+    // All experts, so that no token changes experts within a difference.
     config.model.moe_router_topk = 8;
     check_differences(config);
   }

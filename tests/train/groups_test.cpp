@@ -1,4 +1,4 @@
-// Which ranks a rank talks to.
+// Communication groups of a rank.
 #include "weft/train/groups.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// The whole engine on a device whose memory the host cannot touch: what forgets an upload or a
-// download dies here, and not on a card. What reads and writes weights, states, texts and findings
-// runs on it in its own tests (devices::all_devices()).
+// The whole engine on a device whose memory the host cannot address: a missing upload or download
+// fails here rather than on a GPU. Reads and writes of weights, states, texts and findings are
+// tested on it separately (devices::all_devices()).
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"
@@ -23,7 +23,7 @@ TEST_P(HiddenDevice, TrainsToTheSameBits) {
                    trained_on_cpu(GetParam()));
 }
 
-// What rank 0 knows after a step without gradients.
+// Totals on rank 0 after a step without gradients.
 StepTotals evaluated(const EngineCase& of, DeviceKind device) {
   StepTotals first;
   on_ranks(

@@ -1,5 +1,5 @@
-// Several instances of the distributed optimizer: state is shared inside of one and replicated
-// between them, and the run is that of one rank.
+// Several instances of the distributed optimizer: state is sharded within an instance and
+// replicated between them. The run equals that of one rank.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ TEST_P(Instances, EqualTheOneRankRunWithTheSameBitsWheneverTheyExchange) {
   }
 }
 
-// As many instances as ranks have whole sums, and whole state each.
+// One instance per rank: whole sums and whole state on each.
 TEST(InstancesOfOneRank, HaveTheBitsOfWholeOptimizers) {
   const Config plain = config_of({.name = "", .layout = {.world = 4}});
   expect_same_bits(train_some(with_instances(plain, 4, Overlap::All), 3), train_some(plain, 3));
@@ -126,7 +126,7 @@ TEST(InstanceGroups, AreNeighboursAndThoseInTheSamePlace) {
   });
 }
 
-// One makes no group; nor do as many as there are ranks, which have nothing to share.
+// One instance needs no group; nor does one per rank, which has no state to share.
 TEST(InstanceGroups, AreMadeOnlyWhereSeveralRanksShareAndOthersHaveCopies) {
   const Config config = config_of({.name = "", .layout = {.world = 4}});
   for (const std::int64_t instances : {1, 4}) {
@@ -139,8 +139,8 @@ TEST(InstanceGroups, AreMadeOnlyWhereSeveralRanksShareAndOthersHaveCopies) {
   }
 }
 
-// What a step sends: inside an instance all of a bucket but the own part, and back the own part to
-// all others; between two instances half of a shard, and the sum of the other half.
+// Bytes sent by a step. Within an instance: all of a bucket except the own part, and the own part
+// back to all others. Between two instances: half of a shard, and the sum of the other half.
 TEST(InstanceBytes, ABucketTravelsInsideAnInstanceAndAShardBetweenThem) {
   Config config = config_of({.name = "", .layout = {.world = 8, .ep = 2}});
   for (const bool narrow : {false, true}) {
@@ -171,7 +171,7 @@ TEST(InstanceBytes, ABucketTravelsInsideAnInstanceAndAShardBetweenThem) {
   }
 }
 
-// 6 + 12 / d bytes a parameter in bf16, where d ranks are an instance.
+// 6 + 12 / d bytes per parameter in bf16, with d ranks per instance.
 TEST(InstanceBytes, StateIsSharedInsideAnInstance) {
   Config config = config_of({.name = "", .layout = {.world = 8, .ep = 2}});
   config.model.params_dtype = config::Precision::Bf16;
@@ -189,7 +189,7 @@ TEST(InstanceBytes, StateIsSharedInsideAnInstance) {
       }
       const auto found = static_cast<std::int64_t>(engine.pool().use(tensor::Tag::Optimizer).bytes);
       EXPECT_EQ(found, 12 * shared);
-      // By formula, which knows no padding.
+      // Formula without padding.
       const std::int64_t derived =
           derive::state_bytes(engine.config(), derive::rank_parameters(engine.config()).front())
               .optimizer;
@@ -228,7 +228,7 @@ TEST_F(InstanceCheckpoints, OfOneNumberAreReadUnderAnother) {
   }
 }
 
-// A file has what no other has, and all of them every element of the state once.
+// Files are disjoint, and together contain every element of the state once.
 TEST_F(InstanceCheckpoints, HaveNothingTwice) {
   saved(config(2), 1);
   const checkpoint::Manifest manifest =

@@ -22,7 +22,7 @@ namespace launch_test {
 static_assert(!std::is_constructible_v<Engine, config::Config, comm::Endpoint&>);
 static_assert(std::is_constructible_v<Engine, rules::JudgedConfig, comm::Endpoint&>);
 
-// The cores that a stream of each rank may use.
+// Cores that a stream of each rank may use.
 std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
   std::mutex mutex;
   std::map<int, std::vector<int>> all;
@@ -38,7 +38,7 @@ std::map<int, std::vector<int>> cores_of_streams(const config::Config& config) {
   return all;
 }
 
-// Before there is a world nobody reports an error but whoever started it.
+// Before a world exists, the error is only thrown to the caller, and not reported otherwise.
 TEST(Launch, WhatFailsBeforeThereAreRanksIsThrownAsItIs) {
   config::Config config = with_layout(small_config(), {.world = 2});
   config.runtime.backend = config::CommBackend::Nccl;
@@ -50,7 +50,7 @@ TEST(Launch, WhatFailsBeforeThereAreRanksIsThrownAsItIs) {
     FAIL() << "no error";
   } catch (const base::ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("RANK"), std::string::npos) << error.what();
-  } catch (const base::SystemError& error) {  // where the backend is not built
+  } catch (const base::SystemError& error) {  // the backend is not built
     EXPECT_NE(std::string(error.what()).find("no NCCL backend"), std::string::npos) << error.what();
   }
   EXPECT_FALSE(reported);

@@ -1,4 +1,4 @@
-// Gradients of the loss written over the logits: the same bits, in less memory.
+// Loss gradients written over the logits: equal bits in less memory.
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"
@@ -33,7 +33,7 @@ TEST(LogitsMemory, GradientsOverLogitsChangeNoBit) {
   }
 }
 
-// On a GPU rows that begin at other alignments may be multiplied by another algorithm.
+// On a GPU, another alignment of rows may select another algorithm.
 TEST(LogitsMemory, AnOddVocabularyChangesNoBitEither) {
   config::Config config = bf16(small_config());
   config.model.vocab_size = 67;
@@ -58,8 +58,8 @@ std::int64_t peak_of_step(const config::Config& config) {
   return peak;
 }
 
-// But for what the head's backward takes once the copy would have freed the logits: two gradients
-// of the stream, when the sums of exponentials are gone.
+// Expected reduction: the copy, less two stream gradients that the head's backward takes later,
+// after the sums of exponentials are freed.
 TEST(LogitsMemory, ThePeakFallsByTheCopy) {
   config::Config config = bf16(small_config());
   config.model.vocab_size = 1024;

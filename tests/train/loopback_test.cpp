@@ -1,5 +1,5 @@
-// One rank of a larger world whose bytes return to it: every dispatcher and order, what it
-// computes, and the bytes of a real rank.
+// One rank of a larger world whose bytes return to it: every dispatcher and order, its results, and
+// the bytes of a real rank.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Dispatchers,
                          ::testing::ValuesIn(sendings()),
                          [](const auto& of) { return of.param.name; });
 
-// The whole model on one rank, with the experts of rank 0 in the place of everyone's.
+// Loss of the whole model on one rank, with the experts of rank 0 copied to all.
 double loss_of_copied_experts(config::Config config, std::int64_t local, const Batch& batch) {
   config.runtime = {};
   config.model.expert_model_parallel_size = 1;
@@ -82,7 +82,7 @@ double loss_of_copied_experts(config::Config config, std::int64_t local, const B
   return loss;
 }
 
-// Rows for a peer's experts are computed by the local expert of the same number, and come back.
+// The local expert of equal index computes rows for a peer's experts, and they return.
 TEST_P(Loopback, ComputesWhatExpertsModuloTheLocalOnesCompute) {
   const config::Config config =
       alone(with_layout(small_config(), {.world = 4, .ep = 4}), GetParam());
@@ -127,7 +127,7 @@ TEST_P(Loopback, RunsPipelines) {
   }
 }
 
-// Peers send as rank 0 does, turned: every rank gets the mean, and a budget above it suffices.
+// Peers send as rank 0 does, rotated: every rank gets the mean, so a budget above it suffices.
 TEST(LoopbackBudget, IsNotExceededAboveTheMean) {
   for (const Sending& sending : {sendings()[3], sendings()[4]}) {
     config::Config config = alone(with_layout(small_config(), {.world = 4, .ep = 4}), sending);
@@ -145,7 +145,7 @@ TEST(LoopbackBudget, IsNotExceededAboveTheMean) {
 
 using Sums = std::map<std::string, std::vector<std::int64_t>>;
 
-// What rank 0 sent to each member of its groups.
+// Bytes that rank 0 sent to each member of its groups.
 Sums sent_by_rank_zero(const config::Config& config) {
   Sums sums;
   std::mutex mutex;
@@ -180,7 +180,7 @@ Sums sent_by_rank_zero(const config::Config& config) {
   return sums;
 }
 
-// Where sizes do not depend on what other ranks choose.
+// Cases whose sizes do not depend on other ranks' choices.
 TEST(LoopbackBytes, AreThoseOfTheRealRank) {
   config::Config padded = with_layout(deep_config(), {.world = 8, .ep = 2, .pp = 2, .vpp = 2});
   padded.train.global_batch_size = 16;
@@ -201,8 +201,8 @@ TEST(LoopbackBytes, AreThoseOfTheRealRank) {
   }
 }
 
-// Elsewhere as many rows go to a peer as come from it, and a step's rows are those that the rank
-// chose.
+// In other cases, a rank receives as many rows from a peer as it sends; a step's rows are those
+// that the rank chose.
 TEST(LoopbackBytes, ARankSendsAndGetsTheRowsItChose) {
   for (const Sending& sending : sendings()) {
     config::Config config = alone(with_layout(small_config(), {.world = 4, .ep = 4}), sending);
@@ -241,7 +241,7 @@ TEST(ExpertMessages, ArePermutationsThatBringAPeersRowsToTheLocalExperts) {
         seen.at(static_cast<std::size_t>(messages.counted_at(member, place))) = true;
       }
       EXPECT_TRUE(std::ranges::all_of(seen, [](bool one) { return one; })) << sending.name;
-      // What it counts for rank 0 is what rank 0 counts for it.
+      // Counts for rank 0 equal rank 0's counts for it.
       const std::int64_t first = of_slice + (by_expert ? 0 : machines);
       const std::int64_t each = by_expert ? local : 1;
       EXPECT_EQ(messages.counted_at(member, first), first + member * each) << sending.name;

@@ -1,4 +1,4 @@
-// What the memory of a step is made of, at its peak and over time.
+// Composition of a step's memory, at its peak and over time.
 #include "weft/train/log/memory_log.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::size_t sum_of(const std::vector<PieceBytes>& pieces) {
   return sum;
 }
 
-// Each byte of the peak has a maker, and the picture of the step reaches the peak and no more.
+// Every byte of the peak is attributed, and the step's picture reaches the peak exactly.
 void expect_accounted_for(const config::Config& config) {
   for (const PredictedMemory& stage : predict_memory(judged(config))) {
     SCOPED_TRACE(stage.rank);
@@ -54,7 +54,7 @@ TEST(MemoryLog, MicroBatchesInFlightAreThoseOfThePipeline) {
   EXPECT_EQ(in_flight, (std::vector<std::int64_t>{4, 3, 2, 1}));
 }
 
-// A step of five rounds of a pipeline with chunks keeps what any longer one keeps.
+// Five rounds of a pipeline with chunks keep as much as longer steps.
 TEST(MemoryLog, AShortStepKeepsWhatALongOneDoes) {
   config::Config config = with_layout(deep_config(), {.world = 2, .pp = 2, .vpp = 2});
   config.train.eval_interval = 0;

@@ -1,4 +1,4 @@
-// What a dry step counts, against what a real one does.
+// Compares a dry step's counts with a real step's.
 #include "weft/train/guard/memory_prediction.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_P(DryStep, TakesWhatARealOneTakes) {
   }
 }
 
-// With one expert-parallel rank, whatever its router does.
+// For one expert-parallel rank, with any routing.
 void expect_as_predicted(const config::Config& config) {
   const rules::JudgedConfig run = judged(config);
   std::map<int, PredictedMemory> predicted;
@@ -91,7 +91,7 @@ TEST(PredictedMemory, IsOfEveryPipelineStage) {
   expect_as_predicted(config);
 }
 
-// 10^12 elements: addresses, not memory.
+// 10^12 elements: addresses only, no memory.
 TEST(PredictedMemory, ATensorOfAnySizeTakesNoMemory) {
   const auto device = kernels::make_dry_device();
   tensor::Pool pool(*device);

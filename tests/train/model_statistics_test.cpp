@@ -1,4 +1,4 @@
-// The norm of all weights and the zeros among all gradients, under every layout those of one rank.
+// Norm of all weights and zeros among all gradients: equal to one rank's under every layout.
 #include "weft/train/log/model_statistics.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ config::Config config_of(const Case& value) {
   config::Config config = with_layout(deep_config(), value.layout);
   config.model.context_parallel_size = value.cp;
   config.model.share_embeddings_and_output_weights = value.tied;
-  config.model.vocab_size = 512;  // more than there are tokens: some rows have no gradient
+  config.model.vocab_size = 512;  // more than the tokens: some rows have no gradient
   config.logger.log_params_norm = true;
   config.optimizer.log_num_zeros_in_grad = true;
   if (value.distributed) {
@@ -52,7 +52,7 @@ config::Config config_of(const Case& value) {
   return config;
 }
 
-// After one step; every rank must say the same.
+// Statistics after one step, which must be equal on all ranks.
 ModelStatistics statistics_of(const config::Config& config) {
   std::mutex mutex;
   std::optional<ModelStatistics> all;
@@ -86,7 +86,7 @@ TEST_P(Statistics, AreThoseOfOneRank) {
   }
 }
 
-// One by one, from every parameter's own elements.
+// Computed from every parameter's own elements.
 TEST(Statistics, AreSumsOverEveryParameter) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
     config::Config config = config_of({});

@@ -1,4 +1,4 @@
-// The norm of query and key heads and their rotation as one operation.
+// Fused norm and rotation of query and key heads.
 #include <gtest/gtest.h>
 
 #include "tests/train/engine_cases_support.h"

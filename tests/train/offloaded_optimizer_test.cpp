@@ -1,5 +1,5 @@
-// Optimizer state in host memory: the bits of state that stays, whatever the layout, the fraction
-// and the order; bytes as declared; checkpoints from one to the other.
+// Optimizer state in host memory: bits equal those of device state for any layout, fraction and
+// order; bytes are as declared; checkpoints are interchangeable.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -123,7 +123,7 @@ TEST(OffloadedOptimizerMemory, MovesItsBytesFromTheDeviceToTheHost) {
   }
 }
 
-// A total is of the device: what is offloaded is predicted too, and apart.
+// Totals are of device memory; offloaded bytes are predicted separately.
 TEST(OffloadedOptimizerMemory, IsPredictedToTheByteAndNoPartOfTheTotal) {
   for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
     Config config = with_layout(small_config(), {.world = 2});
@@ -175,7 +175,7 @@ TEST(OffloadedOptimizerSteps, OneThatIsNotFiniteChangesNothing) {
   }
 }
 
-// The traced step shows transfers on the copy lanes and the host's work on its own.
+// A traced step shows transfers on the copy lanes and the update on the host lane.
 TEST(OffloadedOptimizerSteps, AreTracedOnTheirLanes) {
   on_ranks(offloaded(small_config(), 1, true), [&](Engine& engine) {
     train_step(engine, {.batch = batch_of(engine, 0)}, exec::Tracing::On);
@@ -199,8 +199,7 @@ class OffloadedCheckpoints : public ::testing::Test {
   }
   ~OffloadedCheckpoints() override { fs::remove_all(folder_); }
 
-  // Losses from where the run stands (the beginning, or the checkpoint) to step `until`, where it
-  // saves.
+  // Losses from the beginning, or the checkpoint, to step `until`, where the run saves.
   std::vector<double> run(Config config, std::int64_t until) const {
     config.checkpoint.save = config.checkpoint.load = folder_.string();
     std::vector<double> losses;
@@ -225,7 +224,7 @@ class OffloadedCheckpoints : public ::testing::Test {
   fs::path folder_;
 };
 
-// Offloaded or not, in whatever fraction: one state, and one run.
+// State and run are equal for any offloaded fraction.
 TEST_F(OffloadedCheckpoints, GoFromOneFractionToAnother) {
   for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
     Config plain = with_layout(small_config(), {.world = 2});
@@ -246,8 +245,7 @@ TEST_F(OffloadedCheckpoints, GoFromOneFractionToAnother) {
   }
 }
 
-// From where it lies: the entries are the state itself, in the host's memory, and while they are
-// written neither memory takes more than it has.
+// Entries reference the state in host memory directly, and writing them adds to neither memory.
 TEST_F(OffloadedCheckpoints, AreWrittenWithoutASecondCopy) {
   Config config = offloaded(small_config(), 1, true);
   config.model.params_dtype = Precision::Bf16;
@@ -272,7 +270,7 @@ TEST_F(OffloadedCheckpoints, AreWrittenWithoutASecondCopy) {
     const std::size_t own = engine.pool().total().bytes;
     EXPECT_EQ(save_checkpoint(engine, progress), std::nullopt);
     EXPECT_EQ(engine.pool().use(tensor::Tag::Offloaded).peak, offloaded);
-    // What ranks tell each other about a checkpoint takes little.
+    // Messages between ranks about a checkpoint are small.
     EXPECT_LT(engine.pool().total().peak, own + of_state / 16);
   });
 }

@@ -1,4 +1,4 @@
-// An order that is left to the run: its first steps try them, and no bit tells which was chosen.
+// Order left to the run: its first steps try both, and the choice changes no bit.
 #include "weft/train/guard/order_choice.h"
 
 #include <gtest/gtest.h>
@@ -19,13 +19,13 @@ config::Config left_to_the_run() {
   return config;
 }
 
-// The losses of the first rank, and what it was told.
+// Losses of the first rank, and its messages.
 struct Told {
   std::vector<double> losses;
   std::vector<std::string> words;
 };
 
-// As a run does, with times that the test makes up: `seconds` of the order of each step.
+// Runs steps with made-up times; `seconds`: of each step's order.
 Told run(const config::Config& config, int steps, const std::vector<double>& seconds) {
   Told told;
   on_ranks(config, [&](Engine& engine) {
@@ -60,7 +60,7 @@ TEST(OrderChoice, TakesTheFastestAndKeepsTheBits) {
     const Told told = run(left_to_the_run(), 15, seconds);
     ASSERT_EQ(told.words.size(), 1u);
     EXPECT_EQ(told.words.front().rfind(chosen, 0), 0u) << told.words.front();
-    // Under a sanitizer the plain run is shorter.
+    // A sanitizer shortens the plain run.
     ASSERT_LE(plain.size(), told.losses.size());
     EXPECT_TRUE(std::ranges::equal(plain, std::span(told.losses).first(plain.size())));
   }

@@ -1,5 +1,5 @@
-// For one layout, the order changes no bit: overlap, delayed weight gradients and the way stages
-// exchange are orders only.
+// For one layout, no order changes a bit: overlap, delayed weight gradients, and exchanges between
+// stages.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ config::Config with_order(config::Config config, const Order& order) {
   return config;
 }
 
-// Stages exchange either under compute or at fixed points.
+// Stages exchange under compute, or at fixed points.
 config::Config with_exchange(config::Config config, bool overlapped) {
   config.comm_overlap.overlap_p2p_comm = overlapped;
   config.comm_overlap.batch_p2p_comm = !overlapped;
@@ -45,7 +45,7 @@ config::Config with_exchange(config::Config config, bool overlapped) {
 
 struct BitsCase {
   int pp = 1, vpp = 1, micro_batches = 2;
-  bool narrow = false;  // experts that attention outweighs: dispatches travel beside it
+  bool narrow = false;  // attention outweighs the experts: dispatches travel beside it
 };
 
 config::Config config_of(const BitsCase& bits) {
@@ -61,14 +61,14 @@ class OverlapBits : public ::testing::TestWithParam<BitsCase> {};
 
 TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   const config::Config plain = config_of(GetParam());
-  constexpr int kSteps = 3;  // memory is planned anew after the first and the second
+  constexpr int kSteps = 3;  // memory is planned after the first and the second step
   const Outcome expected = train_some(plain, kSteps);
   for (const bool p2p : {true, false}) {
     if (p2p && GetParam().pp == 1) continue;
     if (p2p != derive::overlaps_p2p(plain)) {
       expect_same_bits(expected, train_some(with_exchange(plain, p2p), kSteps));
     }
-    // All orders where stages exchange under compute, or there is one stage; else one of few.
+    // All orders if stages exchange under compute or there is one stage; otherwise one of few.
     const bool all = p2p || GetParam().pp == 1 || few_or_many(0, 1) == 1;
     for (const Order& order : kOrders) {
       if (!all && !(order.overlap && order.delay)) continue;
@@ -79,7 +79,7 @@ TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
   }
 }
 
-// Fewer micro-batches than stages, as many, and more: a warm-up, steady turns and an end.
+// Fewer micro-batches than stages, equally many, and more: warm-up, steady turns and an end.
 std::vector<BitsCase> bits_cases() {
   std::vector<BitsCase> cases{{.micro_batches = 2},
                               {.micro_batches = 4},
@@ -131,7 +131,7 @@ TEST(OverlapBits, TheOrdersAreNotTheSame) {
   EXPECT_EQ(texts.size(), 1 + std::size(kOrders));
 }
 
-// Every message of every kind arrives at random, up to a few nodes later.
+// Messages arrive with random delays of up to a few nodes.
 TEST(OverlapBits, RandomDelaysGiveTheSameBits) {
   for (const BitsCase& bits : {BitsCase{.micro_batches = 4, .narrow = true},
                                BitsCase{.pp = 2, .vpp = 2, .micro_batches = 4}}) {
@@ -150,7 +150,7 @@ TEST(OverlapBits, RandomDelaysGiveTheSameBits) {
   }
 }
 
-// Groups larger than the pipeline leave many sends without a receive for long.
+// Groups larger than the pipeline leave many sends in flight for long.
 TEST(OverlapBits, LargeGroupsOfMicroBatchesGiveTheSameBits) {
   config::Config plain = config_of({.pp = 2, .vpp = 2, .micro_batches = 8});
   const Outcome expected = train_some(plain, 3);

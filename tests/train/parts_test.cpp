@@ -1,5 +1,5 @@
-// Pieces as parts, and parts recomputed: the same bits as pieces that are one node and keep what
-// they made; and the bytes that the anatomy declares.
+// Pieces as parts, and recomputed parts: bits equal those of whole pieces that keep their outputs;
+// bytes are as declared by the anatomy.
 #include <gtest/gtest.h>
 
 #include "train_support.h"
@@ -100,7 +100,7 @@ TEST(Recompute, ChangesNoBitUnderOverlap) {
   }
 }
 
-// Noise, capacity, biases and losses: what a step counts is counted once.
+// Noise, capacity, biases and losses: a step counts each of them once.
 TEST(Recompute, RoutesAsBeforeAndCountsOnce) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
@@ -161,7 +161,7 @@ struct Memory {
   std::int64_t left = 0;  // after the step
 };
 
-// One rank holds all rows, so that a load is known beforehand.
+// One rank holds all rows, so the load is known beforehand.
 Memory memory_of(const config::Config& config, const Detail& detail) {
   Memory memory;
   on_ranks(

@@ -1,5 +1,5 @@
-// The order of a pipeline's turns changes no bit, and where its stages are changes nothing but who
-// holds them.
+// The pipeline schedule changes no bit, and the placement of stages changes only the ranks that
+// hold them.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ config::Config config_of(const ScheduleCase& c, int ep = 1) {
   return config;
 }
 
-// The ring of one chunk a rank: 1F1B.
+// Ring with one chunk per rank: 1F1B.
 config::Config plain_of(config::Config config) {
   config.model.virtual_pipeline_model_parallel_size = 1;
   config.runtime.pipeline_schedule = PipelineSchedule::Auto;
@@ -47,8 +47,7 @@ config::Config plain_of(config::Config config) {
   return config;
 }
 
-// As expect_same_bits, but for the norm of the gradients: its sums go by rank, and ranks hold
-// other layers.
+// As expect_same_bits, without the gradient norm: its sums go by rank, and ranks hold other layers.
 void expect_same_training(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.losses, b.losses);
   ASSERT_EQ(a.weights.size(), b.weights.size());
@@ -58,7 +57,7 @@ void expect_same_training(const Outcome& a, const Outcome& b) {
 class Schedules : public ::testing::TestWithParam<ScheduleCase> {};
 
 TEST_P(Schedules, TrainTheBitsOf1F1B) {
-  // Without clipping: the norm's last bit would go with the placement.
+  // Without clipping: the norm's last bit depends on the placement.
   config::Config config = config_of(GetParam());
   config.optimizer.clip_grad = 0;
   expect_same_training(train_some(config, 3), train_some(plain_of(config), 3));
@@ -118,8 +117,8 @@ TEST(PipelineSchedule, DeferredHeadGradientsAndEarlyReceivesChangeNoBit) {
   expect_same_bits(expected, train_some(config, 3));
 }
 
-// What a step keeps, by rank, as the pool counts it: activations, and rows on their way to experts
-// and back.
+// Peak kept bytes of a step by rank, as the pool counts them: activations, and rows in flight to
+// experts and back.
 std::vector<std::size_t> kept_peaks(const config::Config& config) {
   std::vector<std::size_t> peaks(static_cast<std::size_t>(*config.runtime.world_size));
   on_ranks(config, [&](Engine& engine) {

@@ -1,4 +1,4 @@
-// Pipelines: every way to cut the model into stages trains like one rank.
+// Pipelines: every split of the model into stages trains like one rank.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

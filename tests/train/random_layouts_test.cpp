@@ -1,5 +1,5 @@
-// Layouts drawn at random, each held against the one-rank run of the same batches. What may run is
-// what the rules say may run: a layout they refuse is drawn again.
+// Random layouts, each compared with the one-rank run of equal batches. The rules decide which
+// layouts run: a refused one is drawn again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,11 +18,12 @@ namespace random_layouts_test {
 
 constexpr unsigned kSeed = 20261116;
 const std::int64_t kSteps = few_or_many(4, 12);
-constexpr int kLayouts = 18;           // and as many more as it takes to have some of everything
-constexpr double kLeastMargin = 1e-4;  // between the last expert chosen and the first that is not
+constexpr int kLayouts = 18;  // and more until all variants occur
+// between the last chosen expert and the first one not chosen
+constexpr double kLeastMargin = 1e-4;
 
-// Of every second seed the embedding's table is the head's too, and attention outweighs the
-// experts: the overlapped order is another.
+// For every second seed, embedding and head are tied, and attention outweighs the experts: the
+// overlapped order differs.
 config::Config base_config(std::int64_t seed) {
   config::Config config = deep_config();
   config.rng.seed = seed;
@@ -35,7 +36,7 @@ config::Config base_config(std::int64_t seed) {
   config.model.moe_aux_loss_coeff = {0.02};
   config.model.moe_z_loss_coeff = 0.001;
   config.optimizer.lr = 5e-4;
-  // Gradients of the size of rounding errors move nothing; at 1e-8 they move as much as others.
+  // Gradients of rounding size have no effect; with 1e-8 they would move weights as much as others.
   config.optimizer.adam_eps = 1e-4;
   return config;
 }
@@ -51,8 +52,8 @@ double margin_of(std::span<const float> logits, std::int64_t experts, std::int64
   return least;
 }
 
-// How near the one-rank run comes to another choice of experts: a tie within rounding falls either
-// way, and is no fault of a layout.
+// Margin of the one-rank run to another choice of experts: a tie within rounding may fall either
+// way, which is no fault of a layout.
 double least_margin(const config::Config& config) {
   double least = 1;
   on_ranks(config, [&](Engine& engine) {
@@ -95,11 +96,11 @@ void expect_alike(const Outcome& many, const Outcome& one, double& worst_loss) {
 }
 
 int layouts_wanted() {
-  const char* asked = std::getenv("WEFT_RANDOM_LAYOUTS");  // `make soak` asks for more
+  const char* asked = std::getenv("WEFT_RANDOM_LAYOUTS");  // `make soak` sets more
   return asked == nullptr ? kLayouts : std::atoi(asked);
 }
 
-// What every run of the test has some of: rare combinations are not left to the seed.
+// Variants that every run of the test includes: rare combinations do not depend on the seed.
 const std::vector<WantedLayout> kWanted{{},
                                         {.schedule = "1f1b"},
                                         {.schedule = "interleaved"},
@@ -107,7 +108,8 @@ const std::vector<WantedLayout> kWanted{{},
                                         {.schedule = "dualpipev"},
                                         {.all_axes = true}};
 
-// What ran of all that shall: values of keys, and tensor, context and pipeline parallelism at once.
+// Variants that have not occurred yet: values of keys, and tensor, context and pipeline parallelism
+// together.
 class Covered {
  public:
   Covered() {
@@ -123,7 +125,7 @@ class Covered {
                 {"comm_overlap.overlap_param_gather", either},
                 {"all axes", {"true"}}};
   }
-  // Whether the run has something that no run before it had.
+  // True if the run has a variant that no earlier run had.
   bool add(const Words& words) {
     bool is_new = missing_["all axes"].erase(has_all_axes(words) ? "true" : "false") > 0;
     for (auto& [key, values] : missing_) is_new = values.erase(value_of(words, key)) > 0 || is_new;
@@ -151,7 +153,7 @@ TEST(RandomLayouts, EachReproducesTheOneRankRun) {
   double worst_loss = 0;
   ASSERT_NE(schedule::dispatch_beside(base_config(1).model),
             schedule::dispatch_beside(base_config(2).model));
-  // The one-rank run is the same for all layouts of a seed.
+  // All layouts of a seed share one one-rank run.
   std::map<std::int64_t, Outcome> one_rank_runs;
   for (const std::int64_t first : {1, 2}) {
     std::int64_t seed = first;

@@ -26,7 +26,7 @@ Words draw_layout(Draw& draw, const WantedLayout& wanted) {
                                              : std::vector<std::string>{"2", "4"})
                      : draw.size(most);
   };
-  const int most = wanted.all_axes ? 2 : 4;  // two of each are eight ranks already
+  const int most = wanted.all_axes ? 2 : 4;  // two of each make eight ranks already
   const std::string tp = size(most, wanted.all_axes), cp = size(most, wanted.all_axes);
   const std::string pp = size(most, wanted.all_axes || !wanted.schedule.empty());
   Words words{{"runtime.world_size", draw.size(wanted.most_ranks)},
@@ -82,7 +82,7 @@ void draw_overlap(Draw& draw, Words& words) {
   words.emplace_back("comm_overlap.overlap_moe_expert_parallel_comm", overlap);
   if (overlap == "true") words.emplace_back("comm_overlap.delay_wgrad_compute", draw.either());
   words.emplace_back("comm_overlap.moe_token_slices", draw.any_of({"1", "1", "2"}));
-  // Each is refused beside some of the others, and drawn seldom, so that those are drawn too.
+  // Each is refused beside some others, and drawn rarely, so that the others are drawn too.
   const auto seldom = [&](const char* key) {
     if (draw.any_of({"true", "false", "false"}) == "true") words.emplace_back(key, "true");
   };

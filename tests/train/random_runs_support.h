@@ -1,4 +1,4 @@
-// Runs drawn at random: layouts, dispatchers, overlap and data parallelism, as a user types them.
+// Random runs as a user types them: layouts, dispatchers, overlap and data parallelism.
 #pragma once
 
 #include <random>
@@ -26,8 +26,8 @@ class Draw {
   std::mt19937 generator_;
 };
 
-// What a layout must have: this order of a pipeline, where one is named, or all of tensor, context
-// and pipeline parallelism.
+// Required properties of a layout: a pipeline schedule, or tensor, context and pipeline parallelism
+// together.
 struct WantedLayout {
   std::string schedule{};
   bool all_axes = false;
@@ -37,16 +37,16 @@ Words draw_layout(Draw& draw, const WantedLayout& wanted = {});
 void draw_dispatcher(Draw& draw, Words& words);
 void draw_overlap(Draw& draw, Words& words);
 void draw_data_parallel(Draw& draw, Words& words);
-// Half of the runs keep some or all of the optimizer's state in host memory.
+// Half of the runs offload some or all optimizer state to the host.
 void draw_optimizer_offload(Draw& draw, Words& words);
 
 config::Config with_words(config::Config config, const Words& words);
 std::string text_of(const Words& words);
-// What the words say of a key; empty where they do not name it.
+// Value of a key in the words; empty: not named.
 std::string value_of(const Words& words, const std::string& key);
 
-// Whether the rules let it run as it is: what they would change is another run. A rule that refuses
-// says its name, the numbers that it does not like, and what to do.
+// True if the rules accept the run unchanged; a run that they would change is another run. Every
+// rule that refuses must give its name, numbers and a fix.
 bool is_legal(const config::Config& config);
 
 }  // namespace weft::train

@@ -35,7 +35,7 @@ Words draw_modules(Draw& draw, const config::Config& config) {
           {"model.recompute_modules", "[" + list + "]"}};
 }
 
-// Of the experts there is nothing left to be offloaded then.
+// Recomputing the whole MoE leaves no expert tensors to offload.
 bool runs_moe_again(const Words& words) {
   return std::ranges::any_of(words, [](const auto& word) {
     const std::string list = "," + word.second.substr(1);  // "[mlp,moe]"
@@ -48,7 +48,7 @@ void draw_offload(Draw& draw, Words& words) {
   std::string list;
   for (const std::string module :
        {"core_attn", "attn_proj", "attn_norm", "mlp_norm", "qkv_linear", "expert_fc1", "moe_act"}) {
-    const bool is_alone = module == "attn_proj" && list.empty();  // Megatron refuses that
+    const bool is_alone = module == "attn_proj" && list.empty();  // Megatron refuses it alone
     const bool is_gone = (module == "expert_fc1" || module == "moe_act") && runs_moe_again(words);
     if (draw.either() == "true" && !is_alone && !is_gone)
       list += (list.empty() ? "" : ",") + module;
@@ -68,7 +68,7 @@ Words draw_recomputed(Draw& draw, const config::Config& config) {
           {"model.recompute_num_layers", draw.any_of({"1", "2", "3"})}};
 }
 
-// What ranks that share an optimizer keep of it.
+// Optimizer state of ranks that share an optimizer.
 void draw_optimizer_state(Draw& draw, Words& words) {
   if (std::ranges::find(words, "ddp.use_distributed_optimizer", &Words::value_type::first) ==
       words.end()) {
@@ -84,8 +84,8 @@ void draw_optimizer_state(Draw& draw, Words& words) {
   words.emplace_back("optimizer.exp_avg_sq_dtype", draw.any_of({"fp32", "bf16", "fp16"}));
 }
 
-// What a second run of the router must repeat: noise, experts that are full, biases that move, and
-// rooms of a size that is known beforehand.
+// Router features that a recomputation must repeat: noise, full experts, moving biases, and fixed
+// room.
 void draw_router(Draw& draw, Words& words) {
   if (draw.either() == "true") words.emplace_back("model.moe_input_jitter_eps", "0.01");
   if (draw.either() == "true") {
@@ -110,7 +110,7 @@ Words draw_savings(Draw& draw, const config::Config& config) {
   return words;
 }
 
-// One way of sharing sequences for each layer, in the place of one for all.
+// A way of sharing sequences per layer, in place of a common one.
 void draw_sharing(Draw& draw, Words& words) {
   for (auto& [key, value] : words) {
     if (key != "model.cp_comm_type" || draw.either() == "false") continue;
@@ -122,8 +122,8 @@ void draw_sharing(Draw& draw, Words& words) {
   }
 }
 
-// Whether every rank has as many tokens for each expert as any other, in every slice: what a dry
-// step takes of its peers.
+// True if every rank has equally many tokens for each expert in every slice, as a dry step assumes
+// of its peers.
 bool is_shared_evenly(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const std::int64_t shares = model.tensor_model_parallel_size * model.context_parallel_size * 2 *
@@ -131,7 +131,7 @@ bool is_shared_evenly(const config::Config& config) {
   return model.seq_length / shares % (model.experts() / model.moe_router_topk) == 0;
 }
 
-// The same run with sequences as long as that takes.
+// Lengthens sequences until that holds.
 config::Config shared_evenly(config::Config config) {
   while (!is_shared_evenly(config)) {
     config.model.seq_length *= 2;
@@ -205,8 +205,7 @@ DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks) {
     Words savings = draw_savings(draw, plain);
     draw_optimizer_offload(draw, savings);
     const config::Config saving = with_words(plain, savings);
-    // Offloaded state has whole masters, which are rounded otherwise where they lie between two
-    // bf16 numbers.
+    // Offloaded state has whole masters, which round differently between two bf16 numbers.
     if (!derive::keeps_remainders(saving)) plain.optimizer.store_param_remainders = false;
     if (!is_legal(plain) || !is_legal(saving)) continue;
     return {plain, saving, attention + " " + text_of(words) + text_of(savings)};

@@ -1,4 +1,4 @@
-// What a rehearsal says of a step's memory, against the step.
+// Compares a rehearsal's memory with the step's.
 #include "weft/train/guard/rehearsal.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST_P(Rehearsal, TakesTheBuffersOfTheStepInItsOrder) {
       detail);
 }
 
-// Large enough that buffers have places.
+// Large enough for buffers to have places.
 config::Config routed_config() {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   config.model.seq_length = 1024;
@@ -80,7 +80,7 @@ TEST(RehearsedSizes, AreThoseOfAStepOnAGpuToo) {
   if (!devices::why_no_gpu().empty()) GTEST_SKIP() << devices::why_no_gpu();
   config::Config config = routed_config();
   expect_known_sizes(config, devices::DeviceKind::Cuda);
-  config.model.params_dtype = config::Precision::Bf16;  // attention of the library
+  config.model.params_dtype = config::Precision::Bf16;  // cuDNN attention
   expect_known_sizes(config, devices::DeviceKind::Cuda);
 }
 

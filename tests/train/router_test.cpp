@@ -1,4 +1,4 @@
-// What the router's options do to training.
+// Effect of the router's options on training.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using config::LoadBalancing;
 
 constexpr const char* kBias = "layers.0.route.bias";
 
-// As DeepSeek-V3 routes: sigmoid scores, groups, a bias that balances, scaled probabilities.
+// DeepSeek-V3's routing: sigmoid scores, groups, a balancing bias, scaled probabilities.
 config::Config biased_config() {
   config::Config config = small_config();
   config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
@@ -78,9 +78,9 @@ TEST(ExpertBias, MakesLoadsMoreEven) {
   });
 }
 
-// How near the router came to choosing otherwise, over the tokens of `logits`: the smallest
-// difference between the last score that was chosen and the first that was not, of groups and of
-// experts. Groups have two experts, so their score is the sum of all they have.
+// Margin of the router's choice over the tokens of `logits`: the smallest difference between the
+// last chosen score and the first one not chosen, of groups and of experts. Groups have two
+// experts, so a group's score is their sum.
 double closest_choice(const std::vector<float>& logits, const std::vector<float>& bias) {
   double closest = 1;
   for (std::size_t token = 0; token < logits.size(); token += 8) {
@@ -127,9 +127,8 @@ double closest_choice(const config::Config& config, int steps) {
   return closest;
 }
 
-// Layouts sum in different orders, so logits differ by some 2e-6 after three steps, and a choice
-// between scores that are nearer than that falls one way here and the other way there, as it
-// should. The seed is one where no choice is that close.
+// Layouts sum in different orders, so logits differ by some 2e-6 after three steps. A choice
+// between closer scores may fall either way, rightly. The seed avoids such choices.
 TEST(ExpertBias, IsTheSameUnderEveryLayout) {
   constexpr int kSteps = 4;
   config::Config config = biased_config();
@@ -241,7 +240,7 @@ TEST(Router, TheOrderChangesNoBit) {
   }
 }
 
-// Whether a step had a kernel of its own for probabilities.
+// True if a step has a separate kernel for probabilities.
 bool has_two_kernels(const config::Config& config) {
   bool found = false;
   on_ranks(config, [&](Engine& engine) {

@@ -68,7 +68,7 @@ TEST_F(RunFolders, FilesOfAnEarlierRunAreReplacedWithTheWordForItAlone) {
   EXPECT_EQ(input_complaint(), "") << "metrics without a line are nothing to lose";
 }
 
-// A file called config.yaml in a folder that is no run's may be anybody's.
+// A config.yaml outside a run's folder may be any user's file.
 TEST_F(RunFolders, OnlyTheRunThatSavedWhatIsGoneOnFromGivesItsFolder) {
   config_.checkpoint.save = (dir_ / "ckpt").string();
   make_run_folder(config_, "a").metrics.append(R"({"iteration": 1})");
@@ -88,7 +88,7 @@ TEST_F(RunFolders, AConfigWithoutMetricsIsNotReplaced) {
   EXPECT_FALSE(fs::exists(dir_ / "metrics.jsonl")) << "nothing is left behind";
 }
 
-// A job that was killed before its first checkpoint is started again by the same words.
+// A job killed before its first checkpoint is restarted with the same words.
 TEST_F(RunFolders, AJobThatIsStartedAgainKeepsTheMetricsOfTheAttemptBefore) {
   config_.checkpoint.save = config_.checkpoint.load = (dir_ / "saved").string();
   make_run_folder(config_, "a").metrics.append("{\"iteration\":1}");

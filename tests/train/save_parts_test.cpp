@@ -1,4 +1,4 @@
-// The order in which a save becomes a checkpoint.
+// Order of the steps by which a save becomes a checkpoint.
 #include "weft/train/saves/save_parts.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace save_parts_test {
 
 namespace fs = std::filesystem;
 
-// A manifest that cannot be written: what the pointer names must be whole, so that it stays.
+// If the manifest cannot be written, the pointer stays: its target must be whole.
 TEST(SaveParts, ThePointerIsWrittenBehindTheManifest) {
   const fs::path save =
       fs::path(::testing::TempDir()) / base::text("weft_save_parts_{}", ::getpid());

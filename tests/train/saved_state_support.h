@@ -1,4 +1,4 @@
-// What a run saves, and what one that loads it has, as one whatever the layout.
+// Saved and loaded state of a run, assembled over ranks under any layout.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace weft::train {
 
-// Every global tensor's bytes, put together from what all ranks hold.
+// Bytes of every global tensor, assembled from all ranks.
 using Global = std::map<std::string, std::vector<std::byte>>;
 
 void put(Engine& engine, const Progress& progress, Global& all, std::mutex& mutex);
 
-// Some steps, then a save; what was saved.
+// Runs some steps and saves; returns the saved state.
 Global saved(const config::Config& config,
              std::int64_t steps,
              devices::DeviceKind device = devices::DeviceKind::Cpu);

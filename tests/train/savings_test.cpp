@@ -1,5 +1,5 @@
-// Memory saved: no bit changes, and what a step takes is known beforehand to the byte, for
-// combinations of savings, layouts and orders drawn at random.
+// Memory savings change no bit, and a step's memory is predicted exactly, for random combinations
+// of savings, layouts and orders.
 #include <gtest/gtest.h>
 
 #include "tests/sanitized.h"
@@ -19,7 +19,7 @@ TEST(Savings, ChangeNoBitAndTakeWhatIsPredicted) {
   std::printf("seed %u: %d runs\n", seed, savings_wanted());
 }
 
-// What each of them frees, of one rank: the forward of a micro-batch keeps less than before.
+// Each module's saving, on one rank: the forward of a micro-batch keeps less than before.
 TEST(Savings, EachModuleKeepsLess) {
   for (const std::string module :
        {"core_attn", "layernorm", "moe_act", "mlp", "moe", "mla_up_proj"}) {
@@ -69,7 +69,7 @@ config::Config zero_bubble(const LayoutCase& layout) {
   return config;
 }
 
-// In this order it is back while the forward is under way.
+// In this order it returns during the forward.
 TEST(Savings, AnOffloadedNormReturnsWhenWhatWasGatheredOfItHasBeenRead) {
   const config::Config plain = zero_bubble({.world = 8, .tp = 2, .pp = 4});
   const config::Config config = with_words(plain,
@@ -78,8 +78,7 @@ TEST(Savings, AnOffloadedNormReturnsWhenWhatWasGatheredOfItHasBeenRead) {
   expect_same_bits(train_some(plain, 2), train_some(config, 2));
 }
 
-// What comes from other ranks and what this one computes lie in one buffer, which two streams
-// write.
+// Received tokens and tokens computed here share a buffer, which two streams write.
 TEST(Savings, RecomputedNormsChangeNoBitWhereRanksExchangeInSteps) {
   const config::Config plain = with_words(
       zero_bubble({.world = 4, .tp = 2, .pp = 2}),

@@ -1,4 +1,4 @@
-// An order from files is run as it stands, or refused before anything runs.
+// An order from files is run as given, or refused before the run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

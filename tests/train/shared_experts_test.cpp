@@ -1,4 +1,4 @@
-// Shared experts in training: any order gives the same bits, any layout the same numbers.
+// Shared experts in training: equal bits in any order, equal numbers under any layout.
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"

@@ -1,5 +1,5 @@
-// One lane after the other is slowed on purpose, so that every other lane runs ahead of it as far
-// as its waits allow: no bit changes. What a wait is missing for is read too early, or overwritten.
+// Slows each lane in turn, so that all others run ahead as far as their waits allow: no bit
+// changes. A missing wait would read too early, or overwrite.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,20 +17,20 @@ using config::Config;
 using devices::DeviceKind;
 using schedule::Lane;
 
-// Several times what a node of these small models takes.
+// Several times the duration of a node of these small models.
 constexpr auto kPause = std::chrono::microseconds(300);
-constexpr std::size_t kLoad = 4 << 20;  // bytes to the device's memory
+constexpr std::size_t kLoad = 4 << 20;  // bytes to device memory
 
-// Host: before each node of the lane the stream waits for a pause of the host, on every second
-// rank, so that ranks drift apart. Device: for a copy on the device, on every rank; what is issued
-// stays ahead.
+// ByHost: before each node of the lane, the stream waits for a pause of the host, on every second
+// rank, so that ranks drift apart. ByDevice: for a copy on the device, on every rank; issuing stays
+// ahead.
 enum class Slowed { ByHost, ByDevice };
 
 std::string_view word(Slowed slowed) {
   return slowed == Slowed::ByHost ? "by the host" : "by the device";
 }
 
-// Memory that copies go to and come from.
+// Source and destination memory of copies.
 class Load {
  public:
   explicit Load(tensor::Device& device)
@@ -52,7 +52,7 @@ class Load {
   std::byte* const to_;
 };
 
-// Steps of which one lane is slow; counts the nodes that were held up.
+// Runs steps with one slow lane; counts the delayed nodes.
 TakeStep with_slow_lane(Lane slow, Slowed slowed, std::atomic<int>& held_up) {
   return [=, &held_up](Engine& engine, const StepInput& input) {
     const Load load(engine.device());
@@ -72,7 +72,7 @@ TakeStep with_slow_lane(Lane slow, Slowed slowed, std::atomic<int>& held_up) {
     Program& program = engine.program();
     exec::Executor& executor = engine.training();
     program.begin(input, &executor);
-    std::size_t entry = 0;  // bodies are called in the order of entries
+    std::size_t entry = 0;  // bodies are called in order of entries
     executor.run(
         [&](const schedule::Node& node, tensor::Stream& stream) {
           const Lane lane = executor.graph().entries[entry++].lane;
@@ -101,8 +101,8 @@ struct SlowCase {
 };
 void PrintTo(const SlowCase& slow, std::ostream* out) { PrintTo(slow.at, out); }
 
-// Two expert-parallel ranks, then cases of the engine that have further lanes. The CPU is tried
-// with those in which most runs beside each other.
+// Two expert-parallel ranks, then engine cases with further lanes. The CPU runs those with most
+// overlap.
 std::vector<SlowCase> slow_cases() {
   const std::set<std::string> everywhere{"PipelineTied", "OffloadOverlap"};
   const std::set<std::string> on_gpus{"Overlapped",
@@ -120,7 +120,7 @@ std::vector<SlowCase> slow_cases() {
                                       "OffloadedOptimizerBf16"};
   std::vector<SlowCase> cases;
   for (const DeviceKind device : devices::all_devices()) {
-    if (device == DeviceKind::HiddenCpu) continue;  // computes as the CPU does
+    if (device == DeviceKind::HiddenCpu) continue;  // computes like the CPU
     Config ep2 = with_layout(small_config(), {.world = 2, .ep = 2});
     to_overlap(ep2);
     cases.push_back({{"ExpertsOverlapped", ep2}, device});
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SlowLanes, testing::ValuesIn(slow_cases()), []
 
 TEST_P(SlowLanes, ChangeNoBit) {
   const auto& [at, device] = GetParam();
-  constexpr int kSteps = 3;  // memory is planned anew after the first and the second
+  constexpr int kSteps = 3;  // memory is planned after the first and the second step
   const Outcome expected = train_some(at.config, kSteps, at.detail, device);
   for (const Lane lane : lanes_of(at)) {
     for (const Slowed slowed : {Slowed::ByHost, Slowed::ByDevice}) {

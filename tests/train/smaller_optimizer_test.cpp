@@ -1,5 +1,5 @@
-// The optimizer's state in fewer bits: the same bits whatever the layout of a step, near to fp32,
-// and checkpoints of every form for every other.
+// Optimizer state in fewer bits: equal bits for any step layout, close to fp32, and checkpoints of
+// every form for every other.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ TEST(SmallerOptimizer, HasTheSameBitsWhateverTheBucketsAndTheirTime) {
     for (const std::int64_t bucket_size : {700, 100'000}) {
       expect_same_bits(train_some(in_buckets(config, bucket_size), 3), expected);
     }
-    Config whole = without_overlap(config);  // the experts' forward beside the backward
+    Config whole = without_overlap(config);  // forward of experts beside the backward
     whole.comm_overlap.overlap_moe_expert_parallel_comm = true;
     whole.comm_overlap.delay_wgrad_compute = true;
     expect_same_bits(train_some(whole, 3), expected);
@@ -74,7 +74,7 @@ Config with_bf16_gradients(Config config) {
   return config;
 }
 
-// Sums of micro-batches are rounded in the order of micro-batches, which no overlap changes.
+// Sums over micro-batches round in micro-batch order, which no overlap changes.
 TEST(SmallerGradients, HaveTheSameBitsWhateverTheBucketsAndTheirTime) {
   const Config config = with_bf16_gradients(with_layout(small_config(), {.world = 4, .ep = 2}));
   const Outcome expected = train_some(without_overlap(config), 3);
@@ -92,7 +92,7 @@ TEST(SmallerGradients, HaveTheSameBitsWhateverTheBucketsAndTheirTime) {
   expect_same_bits(train_some(there, 3), train_some(here, 3));
 }
 
-// Half of the bytes, with tied embeddings too, whose two gradients are added.
+// Half of the bytes, also with tied embeddings, whose two gradients are added.
 TEST(SmallerGradients, TakeHalfOfTheBytes) {
   for (const bool is_tied : {false, true}) {
     Config config = with_layout(small_config(), {.world = 2});
@@ -112,11 +112,11 @@ TEST(SmallerGradients, TakeHalfOfTheBytes) {
   }
 }
 
-// Losses of a run with its state in 16 bits, beside those of one in fp32.
+// Compares the losses of a run with 16-bit state with those of fp32.
 void expect_near(const Config& small, const Config& plain, double tolerance) {
   constexpr std::int64_t kLength = 20;
   const Outcome found = train_some(small, kLength), expected = train_some(plain, kLength);
-  if (!kSanitized) {  // where runs are shorter
+  if (!kSanitized) {  // sanitizer runs are shorter
     EXPECT_LT(expected.losses.back(), 0.9 * expected.losses.front()) << "too little was learnt";
   }
   for (std::size_t i = 0; i < found.losses.size(); ++i) {
@@ -135,7 +135,7 @@ TEST(SmallerOptimizer, LearnsAsOneInFp32Does) {
   expect_near(with_bf16_gradients(plain), plain, 2e-2);
 }
 
-// What a run keeps, in fp32 whatever its form, by the name of the global tensor.
+// State of a run, converted to fp32, by the name of the global tensor.
 using Values = std::map<std::string, std::vector<float>>;
 
 template <typename T>
@@ -165,7 +165,7 @@ std::vector<float> values_of(const std::string& name,
   return values;
 }
 
-// Of remainders and the weights they belong to, the masters.
+// Joins remainders and their weights to masters.
 void join_masters(Values& all) {
   const std::string kind = "optimizer.remainder/";
   Values masters;
@@ -191,8 +191,7 @@ class StateForms : public ::testing::Test {
   }
   ~StateForms() override { fs::remove_all(folder_); }
 
-  // Goes on from what was saved, where there is something, to the end of step `until`, saves, and
-  // gives what it then holds.
+  // Continues from a saved state, if any, to the end of step `until`, saves, and returns the state.
   Values run(Config config, std::int64_t until) {
     config.checkpoint.save = config.checkpoint.load = folder_.string();
     const std::optional<Resumption> from = find_resumption(config);
@@ -237,7 +236,7 @@ class StateForms : public ::testing::Test {
   std::string note_;
 };
 
-// From one layout to others, which cut the state otherwise, in every form.
+// From one layout to others, which cut the state differently, in every form.
 TEST_F(StateForms, AreReadUnderOtherLayoutsToTheBit) {
   for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
     forget();
@@ -266,7 +265,7 @@ TEST_F(StateForms, ARunThatWasLeftGoesOnToTheBit) {
   EXPECT_EQ(run(config, 4), whole);
 }
 
-// fp32 holds whatever the others do; master weights are exact in either form.
+// fp32 represents all other forms; master weights are exact in either form.
 TEST_F(StateForms, GoToFp32AndBackToTheBit) {
   const Config base = with_layout(small_config(), {.world = 2});
   for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
@@ -288,7 +287,7 @@ TEST_F(StateForms, GoToFp32AndBackToTheBit) {
   }
 }
 
-// Weights are rounded as the form of the run rounds them, on every rank that has them.
+// Weights are rounded by the run's form, on every rank with them.
 TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
   const Config base = with_layout(small_config(), {.world = 2});
   const Values whole = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
@@ -304,7 +303,7 @@ TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
   }
 }
 
-// fp16 masters are rounded once from fp32 ones, and weights from them; fp32 then holds them.
+// fp16 masters are rounded once from fp32 ones, and weights from them; fp32 then represents them.
 TEST_F(StateForms, MastersGoToFp16) {
   const Config base = with_layout(small_config(), {.world = 2});
   const Config half = aware(base, MomentDtype::Fp32, Masters::Halves);
@@ -349,7 +348,7 @@ TEST_F(StateForms, AreTheSameMastersForHuggingFace) {
   EXPECT_EQ(converted(Masters::Remainders, "remainders"), whole);
 }
 
-// Numbers that a narrower form cannot hold are rounded once.
+// Numbers that a narrower form cannot represent are rounded once.
 TEST_F(StateForms, AreRoundedToFewerBits) {
   const Config base = with_layout(small_config(), {.world = 2});
   const Values wide = run(aware(base, MomentDtype::Fp32, Masters::Remainders), 2);

@@ -1,4 +1,4 @@
-// Nothing of a step's gradients reaches the next one, though nobody zeroes them: a weight's first
+// No step sees gradients of the previous one, although no code zeroes them: a weight's first
 // gradient of a step assigns.
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::vector<StaleCase> stale_cases() {
   engines.push_back({"Unfused", unfused});
   std::vector<StaleCase> all;
   for (const devices::DeviceKind device : devices::all_devices()) {
-    if (device == devices::DeviceKind::HiddenCpu) continue;  // computes as the CPU does
+    if (device == devices::DeviceKind::HiddenCpu) continue;  // computes like the CPU
     for (const EngineCase& engine : engines) all.push_back({engine, device});
   }
   return all;
@@ -52,7 +52,7 @@ void spoil(Engine& engine) {
   if (head.defined()) fill(engine, head, kStale);
 }
 
-// The norm is of whole buffers.
+// The norm covers whole buffers, so padding must be zero.
 void expect_zero_padding(Engine& engine) {
   for (const Home home : {Home::Dense, Home::Expert}) {
     std::vector<float> rest = floats_of(engine, engine.parameters().buffer(home).gradients);
@@ -103,7 +103,7 @@ TEST(Gradients, StayThroughAnEvaluation) {
   });
 }
 
-// Close where micro-batches add up; a single one has nothing to add to.
+// Close if micro-batches add up; equal for a single one.
 TEST(UnfusedGradients, AreThoseThatAddInTheProduct) {
   for (const LayoutCase& layout :
        {LayoutCase{}, LayoutCase{.world = 4, .ep = 2, .pp = 2, .stages = "Et|ttL"}}) {

@@ -1,4 +1,4 @@
-// The state list is all a resumed run needs.
+// The state list suffices for resuming a run.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -141,7 +141,7 @@ TEST(StateList, PartsOfExpertsTileTheGlobalTensor) {
   EXPECT_EQ(offsets, (std::vector<std::int64_t>{0, 2, 4, 6}));
 }
 
-// What ranks hold of a state, by the name of the global tensor.
+// State of all ranks, by the name of the global tensor.
 using Global = std::map<std::string, std::vector<float>>;
 
 void put(tensor::Stream& stream, Global& all, const std::vector<checkpoint::StateEntry>& list) {
@@ -167,7 +167,7 @@ void get(tensor::Stream& stream,
   }
 }
 
-// What an optimizer that is spread over ranks would keep: each an equal range of every bucket.
+// Shares of an optimizer that is spread over ranks: equal ranges of every bucket.
 TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
   struct Ranks {
     std::int64_t tp = 1, ep = 1, etp = 1, shards = 1, bucket_size = 0;
@@ -196,7 +196,7 @@ TEST(StateList, SharesOfBucketsUnderOneLayoutAreReadUnderAnother) {
           for (std::int64_t rank = 0; rank < ranks.shards; ++rank) {
             const tensor::Range range = buffer.layout.shard(bucket, rank);
             tensor::Tensor moments(pool, tensor::DType::F32, {range.count}, tensor::Tag::Optimizer);
-            // As good as any other state: what the weights are.
+            // Weights stand in for a state.
             const std::vector<float> weights =
                 tensor::read_floats(*stream, buffer.weights.range(range.begin, {range.count}));
             visit(moments,

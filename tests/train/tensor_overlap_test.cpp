@@ -1,4 +1,4 @@
-// Tokens that tensor-parallel ranks exchange in steps, under their products: the bits of the plain
+// Tokens that tensor-parallel ranks exchange in steps, under their products: bits of the plain
 // collectives.
 #include <gtest/gtest.h>
 
@@ -87,10 +87,10 @@ INSTANTIATE_TEST_SUITE_P(
               .schedule = config::PipelineSchedule::DualPipeV}}),
     [](const auto& param_info) { return param_info.param.name; });
 
-// Beside what else changes the order.
+// Combined with other features that change the order.
 TEST(TensorOverlapBeside, OtherOverlapChangesNoBit) {
   config::Config config = with_layout(with_gate(deep_config()), {.world = 4, .ep = 2, .tp = 2});
-  config.train.global_batch_size = 6;  // three micro-batches a rank
+  config.train.global_batch_size = 6;  // three micro-batches per rank
   const Outcome plain = train_some(config, 2);
   config.comm_overlap.tp_comm_overlap = true;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
@@ -106,7 +106,7 @@ TEST(TensorOverlapBeside, OtherOverlapChangesNoBit) {
   expect_same_bits(plain, train_some(config, 2));
 }
 
-// Products that are made again are made at once.
+// Recomputed products run unsplit.
 TEST(TensorOverlapBeside, RecomputationChangesNoBit) {
   using schedule::Part;
   using schedule::Piece;

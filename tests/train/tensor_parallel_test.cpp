@@ -1,4 +1,4 @@
-// Tensor parallelism reproduces the one-rank run, and overlap changes no bit of it.
+// Tensor parallelism reproduces the one-rank run, and overlap changes no bit.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -62,7 +62,7 @@ struct Case {
 
 void PrintTo(const Case& at, std::ostream* out) { *out << at.name; }
 
-// Where routing differs only by rounding: the model is small enough that no choice is near.
+// Cases that differ from one rank only by rounding: no choice of this small model is near a tie.
 class TensorParallel : public ::testing::TestWithParam<Case> {};
 
 TEST_P(TensorParallel, EqualsTheOneRankRun) {
@@ -140,7 +140,7 @@ TEST(TensorParallelOverlap, OfSharedExpertsChangesNoBit) {
   }
 }
 
-// Parts that are recomputed beside what tensor parallelism always gathers again.
+// Parts that are recomputed besides the gathered tokens of tensor parallelism.
 TEST(TensorParallelRecompute, ChangesNoBit) {
   using schedule::Part;
   using schedule::Piece;
@@ -172,7 +172,7 @@ struct CopiedRangeValues {
   std::vector<float> values;
 };
 
-// What a rank holds that others hold too; named by the part where there are several.
+// Values that a rank holds together with others, named by the part if there are several.
 std::vector<CopiedRangeValues> copied_values(Engine& engine) {
   std::vector<CopiedRangeValues> all;
   const std::int64_t tp = engine.groups().grid.tp();
@@ -185,11 +185,11 @@ std::vector<CopiedRangeValues> copied_values(Engine& engine) {
   return all;
 }
 
-// Every rank that holds a copy ends each step with the same one.
+// All ranks with a copy end each step with equal copies.
 TEST(TensorCopies, StayAlike) {
   const config::Config config = with_layout(small_config(), {.world = 4, .tp = 4});
   std::mutex mutex;
-  std::map<std::string, std::vector<float>> keys;  // by the rows that a rank holds
+  std::map<std::string, std::vector<float>> keys;  // by the rows of a rank
   on_ranks(config, [&](Engine& engine) {
     for (std::int64_t step = 0; step < 2; ++step) {
       const Batch batch = batch_of(engine, step);

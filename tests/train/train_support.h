@@ -1,4 +1,4 @@
-// Small configs and ranks as threads for the training tests.
+// Small configs, and ranks as threads, for the training tests.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace weft::train {
 
-// Three layers (the middle one dense), eight experts, sixteen tokens a sequence, eight sequences a
-// step.
+// Three layers (the middle one dense), eight experts, sixteen tokens per sequence, eight sequences
+// per step.
 config::Config small_config();
 
-// The small config with latent attention, queries compressed too.
+// Small config with latent attention and query compression.
 config::Config latent_config();
 
-// Eight layers (two of them dense) of a narrower model: enough for a pipeline.
+// Eight layers (two dense) of a narrower model: enough for a pipeline.
 config::Config deep_config();
 
 struct LayoutCase {
@@ -31,16 +31,15 @@ struct LayoutCase {
   int etp = 1;
 };
 config::Config with_layout(config::Config config, const LayoutCase& layout);
-// "World4Ep2", with tensor parallelism and the pipeline where there are such.
+// "World4Ep2", with tensor parallelism and pipeline if used.
 std::string name_of(const LayoutCase& layout);
 
-// As many micro-batches a rank as a fact needs: two, of which the second adds to the gradients of
-// the first; three where forwards run beside backwards; in a pipeline, twice its stages. Not more
-// than there are.
+// Reduces micro-batches per rank to the needed number. Two: the second adds to the first one's
+// gradients. Three: forwards run beside backwards. Twice the stages: a pipeline.
 config::Config with_few_micro_batches(config::Config config);
 
-// What the judge makes of a config, as in `weft train`. ConfigError where it is refused; the test
-// fails where the judge changes what the test has set.
+// Judged config, as in `weft train`. Throws ConfigError if refused; the test fails if judging
+// changes a value that the test set.
 rules::JudgedConfig judged(const config::Config& config);
 
 // Judges the config and runs `body` on every rank, as threads.
@@ -49,44 +48,43 @@ void on_ranks(const config::Config& config,
               const schedule::Detail& detail = {},
               devices::DeviceKind device = devices::DeviceKind::Cpu);
 
-// The batch of a step: tokens of the mock dataset.
+// Batch of a step: tokens of the mock dataset.
 Batch batch_of(Engine& engine, std::int64_t step);
 
 struct Outcome {
   std::vector<double> losses, gradient_norms;
-  // By parameter name, global elements: assembled from all ranks.
+  // By parameter name: global elements, assembled from all ranks.
   std::map<std::string, std::vector<float>> weights;
 };
 
-// Largest difference of two equally long lists.
+// Largest difference of two lists of equal length.
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b);
 
 void expect_same_bits(const Outcome& a, const Outcome& b);
 
-// A layout's run against the one-rank run: losses and norms by step, weights by the largest of
-// each.
+// Compares a layout's run with the one-rank run: losses and norms by step, weights relative to the
+// largest of each.
 void expect_equal_to_rounding(const Outcome& many, const Outcome& one);
 
-// How a rank takes a step; none: as in `weft train`.
+// Runs a step of a rank; empty: as in `weft train`.
 using TakeStep = std::function<StepTotals(Engine&, const StepInput&)>;
 
-// Trains some steps from the config's seed: at most two under a sanitizer, which finds there what
-// it would find in more.
+// Trains some steps from the config's seed. A sanitizer run takes at most two, which suffice there.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail = {},
                    devices::DeviceKind device = devices::DeviceKind::Cpu,
                    const TakeStep& take = {});
 
-// Steps or cases of a test whose runs are held against each other: `few`, or `many`, where
-// WEFT_MANY_STEPS is set, as in `make soak`. Memory is planned anew after the first step and after
-// the second: of steps, 3 are the fewest that go beyond.
+// Number of steps or cases in tests that compare runs: `few`, or `many` if WEFT_MANY_STEPS is set,
+// as by `make soak`. Memory is planned after the first and the second step, so 3 steps are the
+// fewest beyond that.
 std::int64_t few_or_many(std::int64_t few, std::int64_t many);
 
-// The same, trained once for all tests that hold another run against it. By the values of all keys.
+// Outcome trained once for all tests that compare with it, keyed by all config values.
 const Outcome& trained_once(const config::Config& config, std::int64_t steps);
 
-// While no step is under way.
+// For use between steps.
 std::vector<float> floats_of(Engine& engine, const tensor::Tensor& tensor);
 void fill(Engine& engine, const tensor::Tensor& tensor, float value);
 void set(Engine& engine, const tensor::Tensor& tensor, std::int64_t element, float value);

@@ -1,5 +1,5 @@
-// A vocabulary that tensor-parallel ranks share: padded where they do not divide it, tied, and the
-// same loss on every rank.
+// Vocabulary shared by tensor-parallel ranks: padded if indivisible, tied, and with equal loss on
+// every rank.
 #include <gtest/gtest.h>
 
 #include "tests/train/train_support.h"
@@ -28,7 +28,7 @@ void expect_equal_runs(const config::Config& plain, const config::Config& shared
   expect_equal_to_rounding(many, one);
 }
 
-// Of one rank the padding is in the memory of the logits alone.
+// On one rank, padding exists only in the logits' memory.
 TEST(Vocabulary, PaddingEntersNoSoftmax) {
   expect_same_bits(train_some(odd_config(), 2), train_some(padded(odd_config(), 128), 2));
   expect_equal_runs(odd_config(),

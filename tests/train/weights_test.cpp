@@ -1,4 +1,4 @@
-// What a Hugging Face folder decides of a run, and what a run writes as one.
+// Keys that a Hugging Face folder sets for a run, and the folder that a run writes.
 #include "weft/train/weights.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSource(WEFT_SOURCE_DIR);
 
-// The old name of two keys would, by its rule, set them over those of the folder.
+// By its rule, the old name of two keys would override the folder's values.
 TEST(Weights, TheFolderDecidesItsGroupsUnderTheirOldNameToo) {
   config::Config config;
   config.model.moe_router_topk_limited_devices = 1;
@@ -27,7 +27,7 @@ TEST(Weights, TheFolderDecidesItsGroupsUnderTheirOldNameToo) {
   EXPECT_EQ(adopted.model.moe_router_topk_limited_devices, std::nullopt);
 }
 
-// As Transformers 4 reads it: the factor is the ratio of the two numbers of positions.
+// Transformers 4 reads the factor as the ratio of the two numbers of positions.
 TEST(Weights, AWrittenTwinIsStretchedAsItTrained) {
   const config::Config twin =
       config_of(words::load_recipe(kSource / "recipes/deepseek_v3_twin.yaml"), {});
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions,
                          ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),
                          [](const auto& test) { return std::string(config::word(test.param)); });
 
-// The file that a run's first weights make.
+// File with a run's first weights.
 std::string written_by(const config::Config& config,
                        devices::DeviceKind device,
                        const fs::path& folder) {
@@ -82,7 +82,7 @@ std::string written_by(const config::Config& config,
 
 using Values = std::vector<std::vector<float>>;
 
-// The weights, and what the optimizers hold of them.
+// Weights, and the optimizers' copies of them.
 Values weights_of(Engine& engine) {
   Values all;
   for (const model::Parameter& parameter : engine.parameters().all()) {
@@ -113,7 +113,7 @@ void expect_read_again(const config::Config& config,
       device);
 }
 
-// Of this process: the same test may run in several builds at a time.
+// Per process: several builds may run the test at once.
 fs::path folder_for(std::string_view what) {
   return fs::path(::testing::TempDir()) / fmt::format("weft_hf_out_{}_{}", what, ::getpid());
 }
@@ -147,7 +147,7 @@ TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
   fs::remove_all(folder);
 }
 
-// Padding is in no file.
+// Files contain no padding.
 TEST(HuggingFacePadding, APaddedVocabularyWritesTheFileOfOneThatIsNot) {
   const fs::path folder = folder_for("padded");
   config::Config config = small_config();
