@@ -40,6 +40,8 @@ TEST_F(NewFolders, AFolderWithAnythingInItIsRefusedAndUntouched) {
   EXPECT_TRUE(
       says(complaint([&] { NewFolder folder(dir_ / "file", Overwrite::Yes); }), "is there already"))
       << "a file is no folder of an earlier run";
+  EXPECT_TRUE(says(complaint([&] { NewFolder folder(dir_ / "file/out"); }),
+                   "'" + (dir_ / "file").string() + "' is a file, not a folder"));
 }
 
 TEST_F(NewFolders, TheFolderThatWasThereLeavesItsRights) {

@@ -9,7 +9,9 @@
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
+#include "weft/cli/perf/perf_folder.h"
 #include "weft/cli/run/picture_file.h"
+#include "weft/data/token_import.h"
 
 namespace weft::cli {
 namespace kept_test {
@@ -194,6 +196,13 @@ TEST_F(Kept, AFolderThatIsAFileIsWrongInputForCheckAndTrain) {
                     "runtime.run_dir: '" + at("file") + "' is a file, not a folder: name another"))
         << refused.out << refused.err;
   }
+  for (const std::string& out : {at("file"), at("file/results")}) {
+    EXPECT_TRUE(any_names(complaints_of([&] { require_result_folder(out, std::nullopt); }),
+                          {"--out: '" + out + "' is ", "name another folder"}));
+  }
+  EXPECT_TRUE(any_names(
+      complaints_of([&] { data::import_tokens({.files = {}, .prefix = at("file/ids")}); }),
+      {"'" + at("file/ids") + "' cannot be written", "is a file"}));
   const Outcome below = weft(text("schedule tiny --svg={}/a.svg", at("file")));
   EXPECT_EQ(below.code, 2) << below.err;
   EXPECT_EQ(base::read_text(at("file")), "mine");

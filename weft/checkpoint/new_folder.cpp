@@ -9,6 +9,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/text.h"
 
 namespace weft::checkpoint {
@@ -60,6 +61,10 @@ bool is_free_folder(const fs::path& target) {
 void require_free_folder(const fs::path& target, Overwrite overwrite, const std::string& what) {
   if (target.empty()) throw base::ConfigError(what + "a folder to write to is needed, not ''");
   const fs::path path = without_slash(target);
+  const std::string obstacle = base::folder_obstacle(path.parent_path());
+  if (!obstacle.empty()) {
+    throw base::ConfigError(text("{}'{}' cannot be made: {}", what, path.string(), obstacle));
+  }
   std::error_code error;
   const fs::path here = fs::current_path(error), there = fs::weakly_canonical(path, error);
   if (std::ranges::mismatch(there, here).in1 == there.end()) {

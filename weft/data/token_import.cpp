@@ -1,6 +1,7 @@
 #include "weft/data/token_import.h"
 
 #include "weft/base/error.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/text.h"
 #include "weft/data/array_tokens.h"
 #include "weft/data/jsonl_tokens.h"
@@ -82,6 +83,10 @@ void check_output(const std::string& prefix) {
     throw base::ConfigError(
         text("'{}' names no files to write: give a path without ending, as in --out data/corpus",
              base::shown(prefix)));
+  }
+  const std::string obstacle = base::folder_obstacle(fs::path(prefix).parent_path());
+  if (!obstacle.empty()) {
+    throw base::ConfigError(text("'{}' cannot be written: {}", base::shown(prefix), obstacle));
   }
   for (const std::string_view ending : {".bin", ".idx"}) {
     if (prefix.ends_with(ending)) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "weft/base/error.h"
+#include "weft/base/files/folder_path.h"
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 
@@ -60,6 +61,8 @@ bool holds(const fs::path& folder, const fs::path& file) {
 void require_result_folder(const std::optional<fs::path>& out,
                            const std::optional<fs::path>& against) {
   const fs::path folder = out.value_or(kPerfFolder);
+  const std::string obstacle = base::folder_obstacle(folder);
+  if (!obstacle.empty()) throw base::ConfigError(text("--out: {}", obstacle));
   if (out && against && holds(folder, *against)) {
     refuse(folder, text("holds '{}', the file to compare with", config::shown(against->string())));
   }
