@@ -1,4 +1,4 @@
-// weft bench dispatch as a user runs it, on sizes that take no time.
+// weft bench dispatch as a user runs it, with sizes that take no time.
 #include <gtest/gtest.h>
 
 #include "tests/cli/program_support.h"
@@ -97,11 +97,11 @@ TEST(BenchDispatch, MachinesDivideTheRanksWhereNoneAreGiven) {
 TEST(BenchDispatch, SaysTheDefaultsItHas) {
   const std::string help = weft("bench dispatch --help").out;
   EXPECT_TRUE(help.find("=fp32") != std::string::npos || help.find("[fp32]") != std::string::npos)
-      << help;  // by the version of the library that prints it
+      << help;  // depends on the version of the printing library
   EXPECT_NE(weft(kSmall).out.find("fp32 values"), std::string::npos);
 }
 
-// Of these 30 experts both tokens choose one of rank 1: rank 0 has nothing to expand.
+// Both tokens choose one of these 30 experts on rank 1: rank 0 has no rows to expand.
 TEST(BenchDispatch, LeavesOutACopyOfNothing) {
   const Outcome outcome = weft(
       "bench dispatch --experts 30 --topk 1 --ep 2 --ranks-per-node 2 --hidden 16 --tokens 2 "
@@ -128,7 +128,7 @@ TEST(BenchDispatch, ABarThatIsMissedDoesNotLookMet) {
   EXPECT_EQ(to_text(bar), "met     copy: 0.70, at least 0.60");
 }
 
-// Rows of one value cannot be copied as fast as memcpy copies them.
+// Rows of one value cannot be copied as fast as by memcpy.
 TEST(BenchDispatch, ABarThatIsMissedIsAFailure) {
   const Outcome outcome = weft(
       "bench dispatch --experts 8 --topk 2 --ep 2 --hidden 1 --tokens 8 --copy-tokens 65536 "

@@ -1,5 +1,4 @@
-// weft bench gpu: what it refuses, and its report on made-up rates; the measurements are in
-// tests/measure.
+// weft bench gpu: refusals, and the report on made-up rates; tests/measure has the measurements.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -236,7 +235,7 @@ TEST(Child, IsEndedWithAllThatItStarted) {
 }
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kSoon(30);  // far from the 100 s of the sleeps
+constexpr std::chrono::seconds kSoon(30);  // far below the 100 s of the sleeps
 
 TEST(Child, IsNotOutlivedByWhatItLeavesBehind) {
   const Clock::time_point begin = Clock::now();
@@ -274,7 +273,7 @@ TEST(Child, IsEndedByWhatProgressThrows) {
   EXPECT_EQ(::kill(child, 0), -1) << "it still runs";
 }
 
-// The child holds the pipe, and nobody else.
+// Only the child holds the pipe.
 TEST(Child, DiesWithWhoStartedIt) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);

@@ -1,5 +1,5 @@
-// weft bench predict and weft bench tune as a user runs them, on a model that takes no time: the
-// numbers are there and fit together; whether bars are met means nothing here.
+// weft bench predict and weft bench tune as a user runs them, on a model that takes no time:
+// numbers are present and consistent. Bars carry no information here.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ TEST(BenchPredict, HoldsPredictedAgainstMeasured) {
       weft("bench predict" + kSmall + "'--only=1 rank,TP2,CP2' --steps=4 --rounds=1 --json");
   EXPECT_LE(outcome.code, 1) << outcome.err;
   const Json json = Json::parse(outcome.out);
-  // Beside what a sanitizer adds to each operation, products of this size take no time.
+  // Under a sanitizer's overhead, GEMMs of this size take no measurable time.
   if (!kSanitized) {
     EXPECT_GT(json.at("calibration").at("rates").at("product_flop"), 0.0);
   }

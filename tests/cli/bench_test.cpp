@@ -59,14 +59,14 @@ TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
     }
   }
   EXPECT_NE(base::read_text(svg).find("</svg>"), std::string::npos);
-  // What it measured simulates the same order again.
+  // The measured costs simulate the order again.
   const Outcome schedule =
       weft("schedule overlap_bench model.num_layers=2 train.global_batch_size=6 --json --costs " +
            costs);
   EXPECT_EQ(schedule.code, 0) << schedule.err;
 }
 
-// Of runs this small the bars say nothing: only the exit code must say the same.
+// Bars of such small runs carry no information; only the exit code must agree with them.
 bool has_unmet_bar(const Json& json) {
   for (const Json& fabric : json["fabrics"]) {
     for (const Json& bar : fabric["bars"]) {
@@ -76,8 +76,8 @@ bool has_unmet_bar(const Json& json) {
   return false;
 }
 
-// One rank of a pretended world: its own links, ratio, parts and bars. What compute takes alone is
-// a difference of measured times, which other programs can make anything: no number of it is held.
+// One rank of a pretended world: its links, ratio, parts and bars. Its compute alone is a
+// difference of measured times, which other programs can distort: no value of it is checked.
 TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
   for (const char* dispatcher :
        {"model.moe_token_dispatcher_type=alltoall",
@@ -125,7 +125,7 @@ std::vector<std::string> names_of(const Json& runs) {
   return names;
 }
 
-// Each kind of communication has a layout of two ranks, orders and rows of its own.
+// Each kind of communication has its own layout of two ranks, orders and rows.
 TEST_F(BenchOverlap, EveryModeHasItsOrders) {
   using Names = std::vector<std::string>;
   struct Case {
@@ -152,7 +152,7 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
     EXPECT_EQ(json["fabrics"][0]["runs"][0]["added"], 0.0) << words;
     EXPECT_EQ(slow["runs"][0]["steady_added"].is_number(), orders.size() == 2 && words[0] == 'p')
         << words;
-    // Of zb_h1 one more: how much of the bubble it fills.
+    // zb_h1 adds a bar: the filled share of the bubble.
     const bool fills = orders.back().ends_with("zb_h1");
     EXPECT_EQ(json["fabrics"][0]["bars"].size(), orders.size() - 1 + (fills ? 1 : 0)) << words;
     EXPECT_EQ(slow.contains("bubble"), fills) << words;
@@ -211,7 +211,7 @@ TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
   EXPECT_NE(dense.err.find("expert_model_parallel_size"), std::string::npos) << dense.err;
 }
 
-// The rules make a dtype of model.bf16: what is timed is what they made, as in weft train.
+// The rules derive a dtype from model.bf16; the bench times the judged config, as weft train does.
 TEST_F(BenchOverlap, TimesTheJudgedConfig) {
   const auto peaks = [](const std::string& words) {
     const Outcome outcome = weft("bench overlap " + kTiny + " --json " + words);
@@ -267,7 +267,8 @@ TEST(BenchCheck, JudgesRecipesWithinABar) {
   }
 }
 
-// On a model that takes no time the bars mean nothing: they are judged, and the numbers are there.
+// On a model that takes no time the bars carry no information: they are judged, and numbers are
+// present.
 TEST(BenchCheckpoint, MeasuresInAFolderOfItsOwnThatGoes) {
   const fs::path folder = fs::path(::testing::TempDir()) / base::text("weft_disk_{}", ::getpid());
   fs::create_directories(folder);

@@ -1,4 +1,4 @@
-// weft calibrate --hardware: a profile in, a plan out.
+// weft calibrate --hardware: writes a profile that a plan reads.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ class CalibrateCommand : public ::testing::Test {
   const fs::path folder_;
 };
 
-// Times are not looked at: whatever else the machine does, the file must be one.
+// Times are not checked, so other load on the machine does not matter.
 TEST_F(CalibrateCommand, WritesAProfileOfThisMachineThatAPlanTakes) {
   if (kSanitized)
     GTEST_SKIP() << "skipped: under a sanitizer copies are too slow to be a machine's";
@@ -56,7 +56,7 @@ TEST_F(CalibrateCommand, WritesAProfileOfThisMachineThatAPlanTakes) {
   ASSERT_EQ(searched.code, 0) << searched.err;
   const Json best = Json::parse(searched.out)["layouts"][0];
   EXPECT_GT(best["step_ms"].get<double>(), 0);
-  // The recipe is one that runs on these cores, in the model's own numbers.
+  // The recipe runs on these cores, with the model's own numbers.
   const Outcome checked = weft("check " + file("best.yaml") + " dataset.kind=mock --json");
   ASSERT_EQ(checked.code, 0) << checked.err << checked.out;
   const Json run = Json::parse(checked.out);

@@ -83,7 +83,7 @@ TEST(CheckCommand, WhatCannotBeReadIsAnErrorOfTheReport) {
   EXPECT_TRUE(contains(none.out, "could not parse the arguments: 1 error")) << none.out;
 }
 
-// As train does: the folder a run starts from decides the model.
+// As in train, the start folder decides the model.
 TEST(CheckCommand, TheModelIsThatOfTheFolderTheRunStartsFrom) {
   const std::string start = "tiny dataset.kind=mock checkpoint.pretrained_checkpoint=";
   const std::string folder = WEFT_SOURCE_DIR "/tests/golden/deepseek_v3_tiny ";
@@ -129,7 +129,7 @@ TEST(CheckCommand, AVeryLongStepIsVerifiedInItsShape) {
   EXPECT_GE(json["schedule"]["micro_batches_verified"], 24);
 }
 
-// Weights of megabytes, and activations of terabytes.
+// Megabytes of weights, and terabytes of activations.
 TEST(CheckCommand, ActivationsThatNoMachineHoldsAreMissingRoom) {
   const std::string words =
       "tiny world=1 ep=1 dataset.kind=mock train.eval_interval=0 mbs=1048576 gbs=1048576";
@@ -163,14 +163,14 @@ TEST(CheckCommand, MemoryIsPredictedOfWhatNoMachineHolds) {
   EXPECT_TRUE(contains(limit["message"], "activations")) << limit;
 }
 
-// Row counts longer than what a dry step copies of a message.
+// Row counts longer than the messages that a dry step copies.
 TEST(CheckCommand, MemoryIsPredictedOfVeryManyExperts) {
   const Json json =
       check("tiny world=1 ep=1 model.num_moe_experts=8256 model.hidden_size=16 --memory", 0);
   EXPECT_GT(json["memory"]["pipeline_ranks"].at(0)["peak_total_bytes"], 3e9);
 }
 
-// Without --memory too, and under a heading of its own.
+// Also without --memory, and under its own heading.
 TEST(CheckCommand, ARunThatDoesNotFitItsGpuIsToldSo) {
   const std::string words =
       "tiny world=8 ep=8 vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=8 "
@@ -199,7 +199,7 @@ TEST(CheckCommand, ARunThatDoesNotFitItsGpuIsToldSo) {
   EXPECT_TRUE(contains(host.out, "optimizer.optimizer_offload_fraction=0.")) << host.out;
 }
 
-// What is far below, what is counted, and where no numbers of the planner are known.
+// Runs far below the limit, counted runs, and runs without known planner numbers.
 TEST(CheckCommand, EndsAsMemoryDoes) {
   const std::string run =
       " tiny vpp=1 dataset.kind=mock train.eval_interval=0 model.num_layers=3 mbs=4 gbs=8 "
@@ -246,7 +246,7 @@ TEST(CheckCommand, TextSaysWhatWasDecided) {
   EXPECT_TRUE(contains(plain.out, "--verbose lists ")) << plain.out;
 }
 
-// C33 sets one key in several sections: that is one line.
+// C33 sets one key in several sections: a single line.
 TEST(CheckCommand, AKeyThatIsSetAutomaticallyIsNamedOnce) {
   CheckReport report;
   const auto add = [&](const std::string& key, const base::Json& from) {
@@ -269,7 +269,7 @@ TEST(CheckCommand, AKeyThatIsSetAutomaticallyIsNamedOnce) {
   EXPECT_TRUE(contains(to_text(report), "--verbose lists 2 keys")) << to_text(report);
 }
 
-// What train refuses before its first step, check refuses: they ask the same function.
+// check refuses what train refuses before its first step: both call one function.
 TEST(CheckCommand, WhatTrainRefusesBeforeItsFirstStepIsFound) {
   for (const char* words :
        {"tiny world=2 checkpoint.save_hf=x model.moe_shared_expert_intermediate_size=64",
@@ -320,7 +320,7 @@ TEST(CheckCommand, AScheduleOfTooManyNodesIsRefusedBeforeItIsPlanned) {
   EXPECT_EQ(json["schedule"]["valid"], false);
   EXPECT_TRUE(contains(json["schedule"]["complaints"][0], "at most 4e+06 are built"))
       << json["schedule"];
-  // The process would have all ranks, the plan has one: the number of one rank is in both.
+  // The process would have all ranks, the plan has one: both name the number of one rank.
   const std::string each = "1000 make a schedule of about 6.25e+07 nodes";
   EXPECT_TRUE(contains(json["schedule"]["complaints"][0], each + ", and")) << json["schedule"];
   const auto of_process = std::ranges::find_if(json["missing"], [&](const Json& part) {

@@ -1,4 +1,5 @@
-// Checkpoints of runs as Hugging Face folders and back, and data blended and split, by the program.
+// Checkpoints of runs as Hugging Face folders and back, and blended and split data, through the
+// program.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ class ConvertCommand : public ::testing::Test {
              more));
   }
 
-  // Of each step what does not hang on the clock.
+  // Time-independent values of each step.
   std::vector<std::string> losses(const std::string& run) const {
     std::vector<std::string> all;
     for (const std::string& line :
@@ -83,7 +84,7 @@ TEST_F(ConvertCommand, MakesTheFolderThatTheRunWouldSave) {
   ASSERT_EQ(wide.code, 0) << wide.err;
   EXPECT_EQ(Json::parse(wide.out)["dtype"], "fp32");
 
-  // The same weights, whichever way they come to a run.
+  // Weights are equal by every path into a run.
   const Outcome back = weft(text("checkpoint convert {} --to-weft={}", at("made"), at("back")));
   ASSERT_EQ(back.code, 0) << back.err;
   const std::string more = "model.bf16=true train.train_iters=2 rng.seed=5 ";
@@ -118,7 +119,7 @@ TEST_F(ConvertCommand, ABlendGoesOnWhereItWasLeft) {
       << none.err;
 }
 
-// What training does not look at comes back as it was.
+// Values that training ignores are preserved.
 TEST_F(ConvertCommand, ThereAndBackKeepsPositionsAndTheBalancingLoss) {
   const fs::path golden = fs::path(WEFT_SOURCE_DIR) / "tests/golden/olmoe_tiny";
   const auto numbers = [](const fs::path& folder) {
@@ -132,7 +133,7 @@ TEST_F(ConvertCommand, ThereAndBackKeepsPositionsAndTheBalancingLoss) {
   ASSERT_EQ(weft(text("checkpoint convert {} --to-weft={}", golden.string(), at("weft"))).code, 0);
   ASSERT_EQ(weft(text("checkpoint convert {} --to-hf={}", at("weft"), at("hf"))).code, 0);
   EXPECT_EQ(numbers(folder_ / "hf"), expected);
-  // A run that begins with the folder, with a sequence that is shorter; and its own checkpoint.
+  // A run that begins with the folder and a shorter sequence; and its own checkpoint.
   const Outcome run = weft(
       text("train ep=1 checkpoint.pretrained_checkpoint={} model.seq_length=16 "
            "train.train_iters=1 runtime.run_dir={} checkpoint.save={} checkpoint.save_hf={} --json",
@@ -151,7 +152,7 @@ TEST_F(ConvertCommand, ThereAndBackKeepsPositionsAndTheBalancingLoss) {
   EXPECT_EQ(numbers(folder_ / "like"), expected);
 }
 
-// Once, after the last step, and not where the run was left before it.
+// Evaluated once, after the last step, and not if the run stopped earlier.
 TEST_F(ConvertCommand, TheTestSplitIsEvaluatedAtTheEnd) {
   const std::string saving =
       text("checkpoint.save={} checkpoint.load={} train.train_iters=4 ", at("saved"), at("saved"));
@@ -171,7 +172,7 @@ TEST_F(ConvertCommand, TheTestSplitIsEvaluatedAtTheEnd) {
   ASSERT_EQ(lines.size(), 5u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(Json::parse(lines[i]).contains("test_loss"));
   EXPECT_EQ(Json::parse(lines[3])["test_loss"], loss);
-  // The same data, named for each split.
+  // Equal data, named per split.
   const auto train_apart = [&](const char* name, const char* evaluation) {
     return weft(
         text("train tiny ep=1 dataset.path= dataset.kind=indexed model.seq_length=16 "

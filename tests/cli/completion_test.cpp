@@ -1,4 +1,4 @@
-// The completion script as bash runs it: sourced, with weft on PATH.
+// Completion script as bash runs it: sourced, with weft on PATH.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace completion_test {
 
 using Words = std::vector<std::string>;
 
-// What bash offers for a line that ends where the cursor is.
+// Candidates of bash for a line that ends at the cursor.
 Words candidates(const std::string& line) {
   const std::string script = base::text(
       R"sh(PATH="$(dirname '{0}'):$PATH"; source <('{0}' completion bash); cd '{1}'

@@ -26,7 +26,7 @@ Json examine(const std::string& environment = "") {
   return Json::parse(outcome.out);
 }
 
-// The first of a list whose member `key` is `value`; null where there is none.
+// First element of a list with member `key` equal to `value`; null: none.
 Json find(const Json& list, const char* key, const std::string& value) {
   for (const Json& each : list) {
     if (each.at(key) == value) return each;
@@ -59,7 +59,7 @@ TEST(Doctor, NamesTheDevicesAndTheLibraries) {
   EXPECT_EQ(find(found.at("libraries"), "name", "OpenBLAS").at("found"), true);
 }
 
-// Which library computes products, of oneDNN and OpenBLAS; the other one says why not.
+// Library that computes products, oneDNN or OpenBLAS; the other one gives the reason.
 std::string product_library(const Json& found) {
   std::string result;
   for (const char* name : {"OpenBLAS", "oneDNN"}) {
@@ -130,7 +130,7 @@ TEST(Doctor, NamesNeitherTheMachineNorItsOwner) {
   const std::filesystem::path folder = std::filesystem::path(WEFT_BINARY).parent_path();
   for (const char* arguments : {"doctor", "doctor --json"}) {
     const std::string said = weft(arguments).out;
-    // A short name may be a word of the text.
+    // A short host name may occur in the text by chance.
     if (std::strlen(host.data()) > 5) {
       EXPECT_FALSE(contains(said, host.data())) << said;
     }

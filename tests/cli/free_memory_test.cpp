@@ -11,7 +11,7 @@ namespace free_memory_test {
 
 namespace fs = std::filesystem;
 
-// A machine's files.
+// System files of a made-up machine.
 class FreeMemory : public testing::Test {
  protected:
   ~FreeMemory() override { fs::remove_all(root_); }
@@ -60,7 +60,7 @@ TEST_F(FreeMemory, ReadsTheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(free_memory_bytes(root_), 3080);
 }
 
-// In a container the group's own path is not below the folder: the folder is the group.
+// In a container the group's path is not below the folder: the folder is the group.
 TEST_F(FreeMemory, ReadsTheLimitOfAContainer) {
   write("proc/meminfo", "MemAvailable:  5000 kB\n");
   write("proc/self/cgroup", "0::/not/to/be/seen\n");

@@ -1,4 +1,4 @@
-// What a user has is never lost, and what is asked for is what runs: as typed.
+// User files are never lost, and the run is as typed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ class Kept : public ::testing::Test {
 
   std::string at(const std::string& name) const { return (folder_ / name).string(); }
 
-  // A copy of a golden model, with a tokenizer of its own.
+  // Copy of a golden model, with a tokenizer.
   std::string model(const std::string& name) const {
     fs::create_directories(at("HF"));
     for (const char* file : {"config.json", "model.safetensors"}) {
@@ -44,7 +44,7 @@ class Kept : public ::testing::Test {
     base::write_whole(at("HF") + "/tokenizer.json", "{}");
     return at("HF");
   }
-  // 4000 token ids below 256, as weft data import makes them.
+  // 4000 token ids below 256, as weft data import writes them.
   std::string ids() const {
     std::string documents;
     for (int i = 0; i < 80; ++i) {
@@ -82,7 +82,7 @@ TEST_F(Kept, AModelIsContinuedFromItsFolderAloneAndStaysAsItWas) {
   EXPECT_TRUE(has(good.out, "eval      before the first step: held-out ")) << good.out;
   EXPECT_EQ(base::read_text(at("out") + "/tokenizer.json"), "{}");
   EXPECT_FALSE(fs::exists(at("out.partial")));
-  // Its metrics are not another run's to replace.
+  // Its metrics are protected from another run.
   const std::string metrics = base::read_text(at("run") + "/metrics.jsonl");
   const Outcome again = weft(run);
   EXPECT_EQ(again.code, 2);
@@ -148,7 +148,7 @@ TEST_F(Kept, ACheckpointKnowsItsModelAndWhenThereIsNothingLeftToDo) {
   ASSERT_EQ(more.code, 0) << more.err;
   EXPECT_EQ(Json::parse(more.out).at("first_step"), 2);
   EXPECT_EQ(Json::parse(more.out).at("steps"), 3);
-  // Another run's checkpoints.
+  // Checkpoints of another run.
   const Outcome other =
       weft(text("train tiny ep=1 train.train_iters=1 checkpoint.save={} "
                 "runtime.run_dir={}",

@@ -1,5 +1,5 @@
-// Steps that were measured, with their words and where they stand: tests/golden/h200_runs.csv of
-// Weft on one H200, b200_runs.csv of Megatron-LM on eight B200 (SimuMax, docs/b200, release v1.2).
+// Measured steps with their words and source: tests/golden/h200_runs.csv from Weft on one H200,
+// b200_runs.csv from Megatron-LM on eight B200 (SimuMax, docs/b200, release v1.2).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -83,7 +83,7 @@ TEST(MeasuredRuns, OfMegatronOnEightB200AreMet) {
   EXPECT_LE(base::median(sizes), 0.05);
 }
 
-// Transformer Engine keeps a gradient of each shape that nothing reads: 5.9 GiB here.
+// Transformer Engine keeps an unread gradient of each shape: 5.9 GiB here.
 TEST(MeasuredRuns, MegatronsDummyGradientsArePriced) {
   for (const MeasuredRow& row : measured("b200_runs.csv")) {
     if (row.at("case") != "llama3_405b_l4_tp1_pp2_dp4_mbc4_cef") continue;
@@ -134,7 +134,7 @@ TEST(ProgramChoice, TheWordDecidesAndAFileMustKnowIt) {
   }
 }
 
-// The nodes of a schedule cost what the plan of the run says, and never as on a processor.
+// Schedule nodes cost as much as in the run's plan, never as on a CPU.
 TEST(ScheduleCostsOfGpus, AreThoseOfThePlan) {
   const config::Config asked = run_of("olmoe_7b_gpu");
   const rules::Verdict verdict = rules::validate_schedule(asked);

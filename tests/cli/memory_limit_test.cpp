@@ -1,4 +1,4 @@
-// A run that is too large is refused with what would make it fit, whatever it is too large for.
+// A run that exceeds any limit is refused with savings that make it fit.
 #include "weft/cli/memory/memory_limit.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(RunRoom, ANamedGpuHasItsMemoryLessTheReserveOfThePlanner) {
   EXPECT_EQ(room.host->ranks, 2) << "no more than the run has";
 }
 
-// Rank 0 of a pretended world runs alone: what others would need is nobody's.
+// Rank 0 of a pretended world runs alone: memory of the others does not count.
 TEST(RunRoom, OfAPretendedWorldOnlyRankZeroIsCounted) {
   const grid::Layout layout{.world = 4, .pp = 2};
   const auto bytes = [](int, int pp_rank) {
@@ -105,7 +105,7 @@ TEST(RunRoom, OfAPretendedWorldOnlyRankZeroIsCounted) {
   EXPECT_TRUE(host_room_here(config).host->rank_zero_alone);
 }
 
-// Ranks on the host's cores, in a machine that has four fifths of what they need.
+// Ranks on CPU cores, on a machine with four fifths of the needed memory.
 TEST(MemoryLimit, ARunOnCoresIsRefusedWithSavingsThatMakeItFit) {
   const config::Config asked = small_run();
   const config::Config judged = rules::validate(asked).config;
@@ -128,7 +128,7 @@ TEST(MemoryLimit, ARunOnCoresIsRefusedWithSavingsThatMakeItFit) {
   EXPECT_LE(need(words::with_words(asked, report.fit->words)), room.host->bytes);
 }
 
-// Each saving of a long step would be a dry step as long.
+// Each saving of a long step would need an equally long dry step.
 TEST(MemoryLimit, SavingsOfALongStepOnCoresAreCountedOnRequestAlone) {
   using What = CountWish::What;
   config::Config asked = small_run();
@@ -161,7 +161,7 @@ TEST(MemoryLimit, SavingsOfALongStepOnCoresAreCountedOnRequestAlone) {
               0.001 * base::number(with.peak_bytes()))
       << saving.name;
   EXPECT_FALSE(report_of(What::Everything).is_extended);
-  // Layers that differ are counted, and their savings wait.
+  // Unequal layers are counted, and their savings wait.
   asked.model.moe_layer_freq.assign(260, 1);
   asked.model.moe_layer_freq[7] = 0;
   report = report_of(What::WhatIsShort);
@@ -175,7 +175,7 @@ TEST(MemoryLimit, SavingsOfALongStepOnCoresAreCountedOnRequestAlone) {
   EXPECT_FALSE(report_fit(asked, room, kSilent).savings) << "of check and train too";
 }
 
-// A run on GPUs whose optimizer's state lies in host memory, which has three quarters of the room.
+// GPU run with optimizer state in host memory, which has three quarters of the room.
 class HostLimit : public testing::Test {
  protected:
   HostLimit() {
@@ -219,7 +219,7 @@ TEST_F(HostLimit, RanksShareTheMemoryOfTheirMachine) {
   expect_room_with(limits[0].fit->words);
 }
 
-// The GPU has no room for what host memory has none for: activations give way.
+// The GPU has no room for state that host memory lacks room for: activations give way.
 TEST_F(HostLimit, WhatIsProposedFitsTheGpuToo) {
   room_.host->bytes = need_ * 3 / 4;
   room_.device->memory_bytes = room_.device->reserved_bytes + forecast_.peak_bytes();

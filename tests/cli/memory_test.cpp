@@ -1,4 +1,4 @@
-// weft memory: what it says is what a run takes, and what a saving would give is what it gives.
+// weft memory: its numbers equal the run's, and predicted savings equal real ones.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ TEST(MemoryCommand, ASavingTakenFreesWhatWasSaid) {
   }
 }
 
-// Those that cost nothing of a step come first, the largest ahead.
+// Savings without cost come first, the largest ahead.
 TEST(MemoryCommand, SavingsComeCheapestFirst) {
   const Json savings = memory(kRun)["savings"];
   ASSERT_GE(savings.size(), 3u) << savings;
@@ -76,7 +76,7 @@ TEST(MemoryCommand, SavingsComeCheapestFirst) {
   }
 }
 
-// The times of a card that is not known are not those of a processor.
+// An unknown GPU is not priced as a CPU.
 TEST(MemoryCommand, PricesNoCardThatIsNotNamed) {
   const Outcome text = weft("memory tiny runtime.device=cuda");
   const bool is_here = text.err.find("hardware.gpu=") != text.err.npos;
@@ -122,7 +122,7 @@ TEST(MemoryCommand, SaysWhatMakesARunFit) {
   }
 }
 
-// The first line and the last one say whether it fits, and what of the run is not counted.
+// The first and the last line give the verdict, and the parts of the run that are not counted.
 TEST(MemoryCommand, AVerdictComesFirstAndLast) {
   const Outcome outcome = weft(kRun + "hardware.gpu=h100 runtime.device=cuda");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -144,7 +144,7 @@ TEST(MemoryCommand, TinyIsToldAsEver) {
   EXPECT_EQ(outcome.out, base::read_text(WEFT_SOURCE_DIR "/tests/golden/memory_tiny.txt"));
 }
 
-// Where the labels at the left of a picture are.
+// Positions of the labels at the left of a picture.
 std::vector<std::string> heights_of_levels(const std::string& svg) {
   const std::string begin = "<text class=\"r\" ";
   std::vector<std::string> heights;

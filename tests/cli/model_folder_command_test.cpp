@@ -1,4 +1,4 @@
-// A folder with a config.json alone, as people have before they download the weights.
+// Folder with only a config.json, as before the download of the weights.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The verdict of a comparison, on made-up times.
+// Verdict of a comparison, on made-up times.
 #include "weft/cli/perf/perf_against.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Differences of step times that the spread of the steps explains.
+// Differences of step times within the spread of the steps.
 #include "weft/cli/perf/perf_noise.h"
 
 #include <gtest/gtest.h>

@@ -44,7 +44,7 @@ class Perf : public ::testing::Test {
   Json result(const char* name = "out") const {
     return Json::parse(base::read_text(folder_ / name / "result.json"));
   }
-  // A result with every step time and peak multiplied, as an --against option.
+  // Result with all step times and peaks multiplied, as an --against option.
   std::string doctored(Json json, double time, double memory) const {
     for (Json& run : json["runs"]) {
       run["step_ms"] = run["step_ms"].get<double>() * time;
@@ -110,7 +110,7 @@ TEST_F(Perf, ComparesWithAStoredResult) {
   const std::string once = kTiny + "--json ";
   ASSERT_EQ(weft(once + out()).code, 0);
   const Json stored = result();
-  // A thousand times, either way; whether it is noise is perf_against_test.cpp's question.
+  // A factor of a thousand, either way; perf_against_test.cpp covers noise.
   const Outcome slower = weft(once + doctored(stored, 1e-3, 1) + out("slower"));
   const Json worse = Json::parse(slower.out)["comparison"];
   EXPECT_GT(worse["runs"][0]["time_ratio"], 1.0);
@@ -143,7 +143,7 @@ TEST_F(Perf, AComparisonNamesTheKeysMachineAndWindowThatDiffer) {
 
 TEST_F(Perf, WhatIsNotLikeWithLikeGetsNoVerdict) {
   ASSERT_EQ(weft(kTiny + out()).code, 0);
-  // A thousand times slower, and with another seed or on another machine: nobody knows why.
+  // A thousand times slower with another seed or machine: the cause is unknown.
   const Json stored = result();
   const Outcome key = weft(kTiny + "--json rng.seed=7" + doctored(stored, 1e-3, 1e-3) + out("key"));
   EXPECT_EQ(key.code, 0) << key.err;
@@ -326,7 +326,7 @@ TEST_F(Perf, ARunForGpusRunsAsATwinAndSaysSo) {
   }
   EXPECT_TRUE(changed.contains("hardware.gpu"));
   EXPECT_TRUE(changed.contains("dataset.kind"));
-  // A knob that the twin does not have compares nothing.
+  // A key that the twin lacks compares equal runs.
   const Outcome nothing = weft(gpu + "--vary model.vocab_size=4096,8192" + out("never"));
   EXPECT_EQ(nothing.code, 2);
   EXPECT_TRUE(has(nothing.err, "runs exactly what 4096 runs")) << nothing.err;
@@ -375,7 +375,7 @@ TEST_F(Perf, AnInterruptKeepsWhatWasMeasuredAndMarksIt) {
   EXPECT_EQ(kept["state"], "interrupted");
   ASSERT_EQ(kept["runs"].size(), 1u);
   EXPECT_EQ(kept["runs"][0]["interrupted"], true);
-  EXPECT_TRUE(kept["runs"][0]["step_ms"].is_null());  // it was before the window
+  EXPECT_TRUE(kept["runs"][0]["step_ms"].is_null());  // before the measuring window
   EXPECT_FALSE(kept["runs"][0]["step_times_ms"].empty());
 }
 

@@ -1,4 +1,4 @@
-// Searches that are kept in a file: for the same question alone, and never when they are damaged.
+// Searches kept in a file: used for an equal question only, and never if damaged.
 #include "weft/cli/plan/plan_kept.h"
 
 #include <gtest/gtest.h>
@@ -88,8 +88,7 @@ TEST_F(PlanKept, WhereNothingCanBeKeptThePlanIsWhole) {
   EXPECT_FALSE(one.find());
 }
 
-// The commands at the end of a plan are answered by the search that was kept: what its file says is
-// what is printed.
+// Commands at the end of a plan use the kept search: they print the contents of its file.
 TEST_F(PlanKept, WhatGoesOnWithAPlanDoesNotSearchAgain) {
   const std::string ask =
       "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 tp=1 cp=1 mbs=1 pp=2 ep=8 etp=1 vpp=2 "
@@ -104,7 +103,7 @@ TEST_F(PlanKept, WhatGoesOnWithAPlanDoesNotSearchAgain) {
   base::write_whole(files()[0], kept.dump());
   EXPECT_NE(weft(ask).out.find("Is this the kept search?"), std::string::npos);
   EXPECT_EQ(weft(ask + "--fresh").out, first.out);
-  // Layouts that no search has would end the program, whatever the checksum says.
+  // Impossible layouts must not end the program, even with a valid checksum.
   kept = base::parse_json(base::read_text(files()[0]));
   kept["search"]["ranked"][0][0][10] = 1000;
   kept["sum"] = base::text("{:08x}", base::crc32c(std::string_view(kept["search"].dump())));

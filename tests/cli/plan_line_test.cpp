@@ -1,4 +1,4 @@
-// Pasted lines in commands that ask more of them than a run.
+// Pasted lines in commands that need more than a run.
 #include "weft/cli/plan/plan_line.h"
 
 #include <gtest/gtest.h>

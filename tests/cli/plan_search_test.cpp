@@ -1,4 +1,4 @@
-// weft plan MODEL: a search of layouts, as a user asks for it.
+// weft plan MODEL: a layout search as a user asks for it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,11 +15,11 @@ namespace plan_search_test {
 using Json = base::Json;
 namespace fs = std::filesystem;
 
-// Pinned sizes keep it short.
+// Fixed sizes keep the search short.
 const std::string kAsk =
     "plan qwen3-30b-a3b --gpus=16 --gpu=h100 --gbs=512 --seq=4096 tp=1 cp=1 mbs=1 ";
 
-// One shape, where the question is not which.
+// One shape, for tests that do not depend on it.
 const std::string kOneShape = kAsk + "pp=2 ep=8 ";
 
 Json searched(const std::string& words) {
@@ -28,7 +28,7 @@ Json searched(const std::string& words) {
   return Json::parse(outcome.out);
 }
 
-// What several tests look at.
+// Result shared by several tests.
 const Json& ranked_five() {
   static const Json json = searched(kAsk + "--top=5");
   return json;
@@ -39,7 +39,7 @@ TEST(PlanSearch, RanksLayoutsWithWhatTheContractNames) {
   ASSERT_EQ(json["layouts"].size(), 5u);
   double before = 0;
   for (const Json& layout : json["layouts"]) {
-    EXPECT_GE(layout["step_ms"].get<double>(), 0.99 * before);  // ties, the simpler one first
+    EXPECT_GE(layout["step_ms"].get<double>(), 0.99 * before);  // ties: the simpler one first
     before = layout["step_ms"].get<double>();
     EXPECT_EQ(layout["keys"]["model.tensor_model_parallel_size"], 1);
     EXPECT_EQ(layout["keys"]["train.global_batch_size"], 512);
@@ -85,7 +85,7 @@ TEST(PlanSearch, TheTextHasTheLayoutsTheVerdictsAndTheDiscards) {
       << "the same question, another answer";
 }
 
-// The recipe's own layout is priced as --simulate prices it, and told beside the best.
+// The recipe's layout is priced as by --simulate, and shown beside the best.
 TEST(PlanSearch, TheRecipesOwnLayoutIsTold) {
   const Json& json = ranked_five();
   const Json& own = json["own"];
@@ -151,7 +151,7 @@ TEST(PlanSearch, ItsOverridesAreWordsOfARun) {
   EXPECT_EQ(check.code, 0) << check.out << overrides.out;
 }
 
-// Of a recipe whose own layout deals its stages in another way, and has a smaller optimizer.
+// The recipe's own layout distributes stages differently, and has a smaller optimizer.
 TEST(PlanSearch, ItsOverridesOverruleTheLayoutOfTheRecipe) {
   const std::string ask =
       "qwen3_235b_a22b --gpus=128 --gpu=h100 --gbs=256 tp=1 cp=1 pp=8 ep=16 mbs=1 ";
@@ -194,7 +194,7 @@ TEST(PlanSearch, KnowsModelsByTheNamesOfTables) {
                            "mixtral-8x7b",
                            "qwen3-30b"}) {
     const Outcome outcome = weft(base::text("plan {} --gpus=7 --gpu=h100 pp=5 --json", name));
-    EXPECT_EQ(outcome.code, 1) << name << outcome.err;  // 7 GPUs have no pipeline of 5
+    EXPECT_EQ(outcome.code, 1) << name << outcome.err;  // 7 GPUs cannot form a pipeline of 5
     EXPECT_TRUE(Json::parse(outcome.out)["layouts"].empty());
   }
   const Outcome unknown = weft("plan gpt5 --gpus=8 --gpu=h100");

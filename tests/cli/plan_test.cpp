@@ -1,4 +1,4 @@
-// weft plan: published runs beside priced ones, and one run on the clock.
+// weft plan: published runs beside priced ones, and one run's simulation.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ Json planned(const std::string& words) {
   return Json::parse(outcome.out);
 }
 
-// A file of this test that is gone afterwards.
+// Temporary file of this test.
 class Scratch {
  public:
   explicit Scratch(const std::string& name, const std::string& content = "")
@@ -56,7 +56,7 @@ TEST(PlanCommand, PublishedRunsAreMetAndWholeModelsAreHeldOut) {
   EXPECT_LE(json["median"].get<double>(), 0.12);
 }
 
-// None of their rows was fitted on; two rows of GPT-OSS that the source calls a known regression
+// No number was fitted on these rows. Two rows of GPT-OSS that the source calls a known regression
 // are not in the file.
 TEST(PlanCommand, ModelsThatNoNumberWasFittedOnAreMet) {
   const Json json = planned("--validate=" + kGolden + "published_others.csv");
@@ -104,8 +104,8 @@ TEST(PlanCommand, ModelsAreKnownByTheNamesOfTables) {
   EXPECT_LT(without, with) << "without the layer that predicts a second token";
 }
 
-// Each run measured twice with one knob changed: where that mattered by more than 2 %, the sign is
-// right; where it did not, the prediction is small too.
+// Runs measured twice with one key changed. Changes above 2 % have the right sign; for smaller ones
+// the prediction is small too.
 TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
   std::map<std::string, std::map<std::string, Json>> pairs;
   const Json json = planned("--validate=" + kGolden + "published_pairs.csv");
@@ -138,7 +138,7 @@ TEST(PlanCommand, OneKnobChangesAPublishedRunTheRightWay) {
   EXPECT_NE(text.out.find("graphs: its source contradicts itself"), std::string::npos) << text.out;
 }
 
-// To what rounding of another compiler may change on the way down.
+// Equal up to another compiler's rounding in the descent.
 TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
   Scratch folder("fit");
   const Json json = planned("--validate=" + kPublished + " --fit --write=" + folder.name());
@@ -154,7 +154,7 @@ TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
   }
 }
 
-// Fitted on one kind of mixture of experts, the other is met, whichever is which.
+// A fit on one kind of mixture of experts predicts the other kind, either way.
 TEST(PlanCommand, TheModelsOfTheFitCanBeChosen) {
   const Json json =
       planned("--validate=" + kPublished + " --fit --fit-models=DeepSeekV3,llama3_8b");
@@ -312,7 +312,7 @@ TEST(PlanCommand, ImbalanceOfAnotherModelIsSaid) {
       << outcome.err;
 }
 
-// The order is left to the run: each is priced, and the one that is taken is named.
+// The run decides the order: both are priced, and the chosen one is named.
 TEST(PlanCommand, AutoIsTheFastestOfTheOrders) {
   const std::string run =
       "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=4 gbs=128 "
@@ -330,7 +330,8 @@ TEST(PlanCommand, AutoIsTheFastestOfTheOrders) {
   EXPECT_NE(text.out.find(taken + " of auto is taken"), std::string::npos) << text.out;
 }
 
-// A trace of a simulated step is told as the step was priced, and nothing is advised that it has.
+// Report of a simulated step's trace: it agrees with the price, and advises no feature that the
+// step has.
 TEST(PlanCommand, AReportOfItsTraceSaysTheSame) {
   const Scratch trace("step.json");
   const Json plan = planned(
@@ -349,9 +350,8 @@ TEST(PlanCommand, AReportOfItsTraceSaysTheSame) {
   }
 }
 
-// Of a pipeline only some micro-batches are simulated: the report of them is of the whole step.
-// Without launches, which a trace tells as a bubble where a receive of another stage waits beside
-// them.
+// A pipeline simulates only some micro-batches, but the report covers the whole step. Launches are
+// excluded: beside a waiting receive, a trace shows them as a bubble.
 TEST(PlanCommand, AReportOfAShortTraceIsOfTheWholeStep) {
   const std::string pipeline =
       "--simulate qwen3_30b_a3b_pretrain_16gpu_h100_bf16 model.num_layers=16 world=64 pp=8 ep=8 "
@@ -375,10 +375,10 @@ TEST(PlanCommand, AReportOfAShortTraceIsOfTheWholeStep) {
     EXPECT_EQ(report["micro_batches"], (Json{{"shown", shown}, {"of", 128}}));
     const Json& walls = report["walls"];
     const double step = walls["step_ms"];
-    // The same schedule, in nanoseconds.
+    // The schedule itself, in nanoseconds.
     EXPECT_NEAR(step, plan["schedule"]["step_ms"].get<double>(), 1e-6 * step);
     EXPECT_EQ(report["wall"], plan["wall"]) << walls;
-    // Turns on one clock and nodes on another differ by some percent, as their steps do.
+    // A clock of turns and a clock of nodes differ by some percent, as their steps do.
     const auto share = [&](const char* wall) { return walls[wall].get<double>() / step; };
     double exposed = 0, compute = 0;
     for (const auto& [kind, ms] : plan["exposed"].items()) {

@@ -13,7 +13,7 @@
 namespace weft::cli {
 namespace {
 
-// A file of its own under the temporary folder, gone with the object.
+// Separate file in the temporary folder, removed with the object.
 class TemporaryFile {
  public:
   TemporaryFile() {
@@ -31,7 +31,7 @@ class TemporaryFile {
   std::string path_;
 };
 
-// What the program keeps between commands is not the user's, and gone with the tests.
+// Cache of the program for the tests, separate from the user's and removed afterwards.
 class CacheFolder {
  public:
   CacheFolder() {

@@ -6,7 +6,7 @@
 namespace weft::cli {
 
 struct Outcome {
-  int code = -1;  // exit code; -1: it did not exit by itself
+  int code = -1;  // exit code; -1: ended by a signal
   std::string out;
   std::string err;
 };
@@ -14,7 +14,7 @@ struct Outcome {
 // `weft <arguments>` through the shell; `environment` is a prefix such as "A=b".
 Outcome weft(const std::string& arguments, const std::string& environment = "");
 
-// A script, run by the named shell.
+// Runs a script in the named shell.
 Outcome shell(const std::string& name, const std::string& script);
 
 }  // namespace weft::cli

@@ -131,7 +131,7 @@ TEST(Program, NoNameOnTheCommandLineSteersTheTerminal) {
   }
 }
 
-// Every rank finds the same in the words; what one finds alone is not lost.
+// All ranks find the errors of the words; an error of a single rank is not lost.
 TEST(Program, ARankOfALauncherSaysWhoItIs) {
   const std::string launcher = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
   const Outcome first = weft("train tiny model.num_layer=3", launcher + "0");

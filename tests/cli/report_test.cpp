@@ -1,4 +1,4 @@
-// weft report: runs and traces in, text, JSON and a page out.
+// weft report: reads runs and traces, writes text, JSON and a page.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace report_test {
 namespace fs = std::filesystem;
 using base::Json;
 
-// One traced run for all tests, on an emulated fabric so that its communication is seen.
+// One traced run for all tests, on an emulated fabric so that communication is visible.
 class ReportCommand : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -59,7 +59,7 @@ TEST_F(ReportCommand, OfARunSaysWhereItWentAndWhatIsNext) {
   EXPECT_EQ(json["kind"], "run");
   EXPECT_EQ(json["traced_steps"], 2);
   EXPECT_NEAR(sum_of(json["walls"]), json["walls"]["step_ms"], 1e-6);
-  // What the run itself wrote of its exposure.
+  // Exposure that the run itself wrote.
   const Json exposure = Json::parse(base::read_text(run_folder() + "/exposure.json"));
   for (const auto& [kind, time] : exposure["kinds"].items()) {
     for (const char* key : {"communication_ms", "hidden_any", "hidden_gemm", "exposed_ms"}) {
@@ -144,7 +144,7 @@ TEST_F(ReportCommand, GainsOfASimulatedStepAreSimulatedFromItsNodes) {
     const bool is_overlap = one["change"] == "comm_overlap.overlap_moe_expert_parallel_comm=true";
     if (!is_overlap) continue;
     is_simulated = one["basis"] == "simulated";
-    // What weft plan prices is 34 % more throughput, with what travels slowing compute down.
+    // weft plan prices this at 34 % more throughput, including compute slowed by transfers.
     EXPECT_GT(one["gain"].get<double>(), 0.15) << one;
     EXPECT_LT(one["gain"].get<double>(), 0.45) << one;
   }
@@ -229,8 +229,8 @@ TEST_F(ReportCommand, RefusesWhatIsNoRunOrTrace) {
   EXPECT_EQ(weft("report --html=/nowhere/at/all.html " + run_folder()).code, 1);
 }
 
-// Pages of all kinds in one browser without a window: each is a frame of one page, wide and narrow,
-// with a script of ours behind its own that leaves what it found as the title.
+// Pages of all kinds in a headless browser: each is a frame of one page, wide and narrow. A script
+// behind the page's own writes its findings into the title.
 class Browser {
  public:
   explicit Browser(fs::path folder) : folder_(std::move(folder)) {}
@@ -249,7 +249,7 @@ class Browser {
     }
   }
 
-  // False where there is no browser.
+  // False: no browser.
   bool open() {
     base::write_whole(folder_ / "all.html",
                       "<!DOCTYPE html><title>none</title><body>" + frames_ +
@@ -277,14 +277,14 @@ class Browser {
     return true;
   }
 
-  // What the script of a page found.
+  // Findings of a page's script.
   Json answer(const std::string& frame) const {
     return Json::parse(titles_.value(frame, ""), nullptr, false);
   }
   const std::vector<std::string>& complaints() const { return complaints_; }
 
  private:
-  // As a title that needs no escapes.
+  // Title that needs no escapes.
   static constexpr const char* kAnswer =
       "document.title = JSON.stringify(answer).replaceAll('<', '(').replaceAll('>', "
       "')').replaceAll('&', '+');";
@@ -295,7 +295,7 @@ class Browser {
   std::vector<std::string> complaints_;
 };
 
-// What holds of every page.
+// Properties of every page.
 const std::string kLook = R"JS(
   const root = document.documentElement, all = (what) => [...document.querySelectorAll(what)];
   const answer = {ready: root.dataset.ready, evil: root.dataset.evil || "no", images: document.images.length,
@@ -307,7 +307,7 @@ const std::string kLook = R"JS(
     text: document.getElementById("summary").textContent};
 )JS";
 
-// What a person does with the timeline and the theme.
+// Uses of the timeline and the theme.
 const std::string kUse = R"JS(
   const canvas = document.getElementById("timeline"), where = () => document.getElementById("view").textContent;
   const key = (name) => canvas.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
@@ -332,7 +332,7 @@ const std::string kUse = R"JS(
   answer.legend = document.getElementById("legend").textContent;
 )JS";
 
-// Kernels whose names would be markup and code if a page took them for such.
+// Kernel names that contain markup and code, which a page must not interpret.
 std::string hostile_trace() {
   const std::string evil =
       R"(</script><script>document.documentElement.dataset.evil='yes'</script>)"

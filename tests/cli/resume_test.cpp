@@ -1,4 +1,4 @@
-// A run that was left goes on to the bits of one that never was.
+// A resumed run has the bits of an uninterrupted one.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ class Resume : public ::testing::Test {
   }
   ~Resume() override { fs::remove_all(folder_); }
 
-  // Its metrics are in run, its checkpoints in run_saved.
+  // Metrics are in run, checkpoints in run_saved.
   std::string words(const std::string& run, const std::string& more) const {
     const std::string folder = (folder_ / run).string();
     return text(
@@ -54,7 +54,7 @@ class Resume : public ::testing::Test {
         more);
   }
 
-  // Each step's record without what a clock says.
+  // Each step's record without times.
   std::vector<Json> records(const std::string& run) const {
     std::vector<Json> all;
     for (const std::string& line :
@@ -105,7 +105,7 @@ TEST_F(Resume, ThreeStepsAndThreeMoreAreSixToTheBit) {
   expect_same_run("whole", "parts", 6);
 }
 
-// A run that another's end is waited for: what that saved last is what counts.
+// A run waits for the end of another: the latest checkpoint of that run counts.
 TEST_F(Resume, WhatTheRunBeforeSavedWhileThisOneWaitedIsGoneOnFrom) {
   ASSERT_EQ(weft(words("run", "train.train_iters=2")).code, 0);
   const fs::path saved = folder_ / "run_saved", aside = folder_ / "aside";
@@ -126,7 +126,7 @@ TEST_F(Resume, WhatTheRunBeforeSavedWhileThisOneWaitedIsGoneOnFrom) {
   EXPECT_EQ(records("run").size(), 3u);
 }
 
-// Steps after the last checkpoint are done again, and told once.
+// Steps after the last checkpoint are repeated, and recorded once.
 TEST_F(Resume, StepsThatWereNotSavedAreToldOnce) {
   const std::string run = words("run", "train.train_iters=4 checkpoint.save_interval=2");
   ASSERT_EQ(weft(run).code, 0);
@@ -150,7 +150,7 @@ TEST_F(Resume, StepsThatWereNotSavedAreToldOnce) {
   EXPECT_EQ(base::split(base::read_text(kept), '\n').size(), 3u) << "steps 3 and 4, and the end";
 }
 
-// The folder of step 2 cannot be made.
+// The folder of step 2 cannot be created.
 TEST_F(Resume, ASaveBesideTheRunIsToldAtItsBeginAndItsEndAndEndsBeforeTheNext) {
   const std::string more = "train.train_iters=4 checkpoint.save_interval=1";
   ASSERT_EQ(weft(words("now", more)).code, 0);
@@ -272,7 +272,7 @@ TEST_F(Resume, ADamagedShardEndsTheRunBeforeItsFirstStepAndIsNamed) {
   EXPECT_NE(outcome.err.find("no whole checkpoint before it"), std::string::npos) << outcome.err;
 }
 
-// The one before is used where the user says so, and not otherwise.
+// The checkpoint before is used only on the user's request.
 TEST_F(Resume, AShardThatIsCutShortIsNamedWithTheWayBack) {
   const std::string run = words("run", "train.train_iters=3 checkpoint.save_interval=1");
   ASSERT_EQ(weft(run).code, 0);
@@ -298,8 +298,8 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// A process of the program that is ended as by a lost machine, so long after it began a save.
-// Whether that was before its end.
+// Starts the program and kills it, as by a lost machine, a time after it began a save. True: killed
+// before the program's end.
 bool start_and_kill(const std::string& arguments,
                     const fs::path& saved,
                     std::chrono::microseconds after) {
@@ -326,7 +326,7 @@ bool start_and_kill(const std::string& arguments,
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-// By the names of the folders that have a manifest: this run never goes back.
+// Newest by name of the folders with a manifest: this run never goes back.
 fs::path newest_whole(const fs::path& saved) {
   fs::path newest;
   std::error_code error;
@@ -336,9 +336,9 @@ fs::path newest_whole(const fs::path& saved) {
   return newest;
 }
 
-// At random moments from the beginning of a save on, half of them soon after it.
+// Random moments from the beginning of a save on, half of them soon after it.
 TEST_F(Resume, AfterEveryKillToTheSameBits) {
-  const char* asked = std::getenv("WEFT_KILLS");  // `make soak` asks for more
+  const char* asked = std::getenv("WEFT_KILLS");  // `make soak` sets more
   const int kills = asked == nullptr ? 10 : std::atoi(asked);
   const int steps = 6 * kills;
   ASSERT_EQ(weft(words("whole", text("train.train_iters={}", steps))).code, 0);
@@ -367,7 +367,7 @@ TEST_F(Resume, AfterEveryKillToTheSameBits) {
             2);
 }
 
-// Processes of the program whose command names the folder.
+// Processes of the program with the folder in their command line.
 std::vector<pid_t> ranks_of(const fs::path& folder) {
   std::vector<pid_t> all;
   std::error_code error;
@@ -383,7 +383,7 @@ std::vector<pid_t> ranks_of(const fs::path& folder) {
   return all;
 }
 
-// Ranks are lost, and tools/mpirun.sh starts the job again.
+// Ranks are killed, and tools/mpirun.sh restarts the job.
 TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
   const char* asked = std::getenv("WEFT_KILLS");
@@ -406,7 +406,7 @@ TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
     ::_exit(127);
   }
   int killed = 0, status = 0;
-  std::size_t told = 0;  // of what the job said when a rank was killed last
+  std::size_t told = 0;  // length of the job's output at the last kill
   while (::waitpid(job, &status, WNOHANG) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3 + 7 * killed % 40));
     const std::string said = fs::exists(out) ? base::read_text(out) : "";
@@ -425,12 +425,12 @@ TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   expect_same_run("whole", "killed", 20 * kills + 10);
 }
 
-// With a stand-in for mpirun, which says what it was given and fails as often as it is told to.
+// With a stand-in for mpirun, which prints its arguments and fails as told.
 TEST_F(Resume, RestartsAreCountedAndTakeTheLayoutGiven) {
   const std::string tool = text("'{}/tools/mpirun.sh'", kSource);
   const fs::path log = folder_ / "log";
   base::write_whole(folder_ / "mpirun",
-                    // Its rank is there before the log says so: it is who signals go to.
+                    // Its rank exists before the log line: signals go to the rank.
                     text("#!/bin/sh\nsleep $SECONDS_EACH &\necho mpirun \"$@\" >> '{}'\nwait $!\n"
                          "exit $CODE\n",
                          log.string()));

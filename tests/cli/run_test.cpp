@@ -1,5 +1,5 @@
-// How a run starts, is stopped, and what it leaves, also where disks, readers and signals get in
-// its way.
+// Start and stop of a run, and the files that it leaves, also with failing disks, readers and
+// signals.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ class Run : public ::testing::Test {
   }
   ~Run() override { fs::remove_all(folder_); }
 
-  // A run whose steps take milliseconds, that Hugging Face can save.
+  // Run with steps of milliseconds that Hugging Face can save.
   std::string words(const std::string& more) const {
     return text(
         "train tiny dataset.path={}/recipes/corpus.txt model.num_layers=1 model.seq_length=16 "
@@ -73,9 +73,9 @@ class Run : public ::testing::Test {
   fs::path folder_;
 };
 
-// `command` in the background, its output in files of the folder.
+// Runs `command` in the background, with output in files of the folder.
 class Background {
-  static constexpr int kPatience = 4800;  // looks, two minutes: other tests use the cores as well
+  static constexpr int kPatience = 4800;  // polls, two minutes: other tests use the cores as well
 
  public:
   Background(const fs::path& folder, const std::string& command) : folder_(folder) {
@@ -103,8 +103,8 @@ class Background {
     EXPECT_TRUE(holds()) << err();
   }
   void signal(int number) const { ::kill(child_, number); }
-  // Whether it has a handler for it, as the system tells. Until it has become another program it
-  // has those of this one.
+  // True if the process handles the signal, by the system. Before exec, it still has the handlers
+  // of this process.
   bool catches(int number) const {
     std::ifstream status(text("/proc/{}/status", child_));
     for (std::string line; std::getline(status, line);) {
@@ -114,7 +114,7 @@ class Background {
     }
     return false;
   }
-  // The exit code; -1 where a signal ended it, also ours where it does not end.
+  // Exit code; -1: ended by a signal, also by ours if it does not end.
   int wait() {
     int status = 0;
     for (int i = 0; i < kPatience && ::waitpid(child_, &status, WNOHANG) == 0; ++i) {
@@ -180,7 +180,7 @@ TEST_F(Run, OneMoreSignalMayBeNamed) {
 TEST_F(Run, OneCtrlCAfterAnySignalStopsAtOnce) {
   for (const int number : {SIGHUP, SIGUSR1}) {
     fs::remove_all(folder_ / "run");
-    // Steps of about a second, so that the run is in one when the second signal comes.
+    // Steps of about a second, so that the second signal arrives within one.
     Background run(folder_,
                    program() + words("train.train_iters=1000000 train.global_batch_size=2048 "
                                      "train.micro_batch_size=1"));
@@ -249,7 +249,7 @@ TEST_F(Run, ABenchSaysThatItStops) {
   }
 }
 
-// Stacks of a gigabyte: after a few of them there is no room for one more.
+// Stacks of a gigabyte: after a few, no room is left for another.
 TEST_F(Run, AThreadThatCannotBeStartedIsNoBugOfWeft) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more address space than this run may have";
   for (const char* threads : {"world=64 ep=1", "world=1 ep=1 runtime.threads_per_rank=64"}) {

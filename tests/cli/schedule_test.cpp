@@ -41,7 +41,7 @@ class Schedule : public ::testing::Test {
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // Written schedules with one part replaced, which must be there.
+  // Written schedules with one part replaced; the part must exist.
   void write_changed(const std::string& arguments, const std::string& from, const std::string& to) {
     const Outcome written = weft("schedule " + arguments + " --write " + path("orders"));
     ASSERT_EQ(written.code, 0) << written.err;
@@ -104,8 +104,7 @@ TEST_F(Schedule, OverlapHidesCommunicationAndIsFaster) {
   EXPECT_GT(overlapped["peak_activation_bytes"], plain["peak_activation_bytes"]);
 }
 
-// Where sums and gathers would add 30 % to the step, overlap leaves 5 % of it at most, whatever
-// size is asked for.
+// Sums and gathers would add 30 % to the step. Overlap leaves at most 5 %, for any bucket size.
 TEST_F(Schedule, BucketsOfAnySizeHideTheSumsOfGradients) {
   const auto step_ms = [](const std::string& more) {
     return json_of("overlap_bench_dp " + more)["step_ms"].get<double>();
@@ -263,7 +262,7 @@ TEST_F(Schedule, ImprovesAnOrderThatCanThenBeRead) {
   const Outcome again = weft(run + "--read " + path("found"));
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(Json::parse(again.out)["step_ms"], found["found_ms"]);
-  EXPECT_EQ(weft("schedule tiny ep=2 --tries 60").code, 2);  // of what?
+  EXPECT_EQ(weft("schedule tiny ep=2 --tries 60").code, 2);  // --tries without --improve
 }
 
 TEST_F(Schedule, AStepOfCenturiesIsRefused) {
@@ -303,7 +302,7 @@ TEST_F(Schedule, APictureNamesTheStepTimeOnce) {
   EXPECT_EQ(svg.find("ms a step"), svg.rfind("ms a step"));
 }
 
-// The rows of the first rank's grid, by name.
+// Rows of the first rank's grid, by name.
 std::map<std::string, std::string> grid_rows(const std::string& text) {
   std::map<std::string, std::string> rows;
   for (const std::string& line : base::split(text, '\n')) {

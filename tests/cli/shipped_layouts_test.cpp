@@ -1,4 +1,4 @@
-// Every run that Weft ships is judged, whether it fits its GPUs included, and within its time.
+// All runs that Weft ships are judged, including whether they fit their GPUs, within their time.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,9 +11,9 @@
 namespace weft::cli {
 namespace shipped_layouts_test {
 
-// The promise is half a second; machines that share their cores are slower.
+// The promise is half a second; machines with shared cores are slower.
 constexpr double kMostCpuSeconds = 2;
-constexpr std::size_t kEach = 20;  // of the layouts; `make soak` takes all
+constexpr std::size_t kEach = 20;  // every n-th layout; `make soak` takes all
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -40,7 +40,7 @@ void expect_judged(const std::vector<std::string>& words) {
   EXPECT_NE(report.fits.empty(), report.limits.empty()) << "one of the two is known";
 }
 
-// Those whose search for what fits broke off, or took longest.
+// Layouts whose search for a fit was aborted, or took longest.
 TEST(ShippedLayouts, ThatWereHardToJudgeAreJudged) {
   expect_judged({"glm45_355b"});
   expect_judged({"gpt_oss_20b_sft_8gpu_h100_bf16_32k"});
@@ -48,7 +48,7 @@ TEST(ShippedLayouts, ThatWereHardToJudgeAreJudged) {
 }
 
 TEST(ShippedLayouts, AreJudged) {
-  const bool every = std::getenv("WEFT_EVERY_LAYOUT") != nullptr;  // as `make soak` asks
+  const bool every = std::getenv("WEFT_EVERY_LAYOUT") != nullptr;  // set by `make soak`
   const std::vector<std::string> names = all_names();
   for (std::size_t i = 0; i < names.size(); i += every ? 1 : kEach) expect_judged({names[i]});
 }

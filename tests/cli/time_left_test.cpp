@@ -12,7 +12,7 @@ namespace time_left_test {
 TEST(TimeLeft, IsUnknownUntilAStepAfterTheFirstIsOver) {
   TimeLeft left;
   EXPECT_FALSE(left.seconds_for(10));
-  left.step_over(100);  // the first, however long it took
+  left.step_over(100);  // the first one, of any duration
   EXPECT_FALSE(left.seconds_for(10));
   left.step_over(102);
   EXPECT_DOUBLE_EQ(left.seconds_for(10).value(), 20);

@@ -34,7 +34,7 @@ class Train : public ::testing::Test {
   }
   ~Train() override { fs::remove_all(folder_); }
 
-  // A short run of the demo recipe on the sources of this test.
+  // Short run of the demo recipe on the sources of this test.
   std::string arguments(const std::string& run) const {
     return base::text(
         "train tiny dataset.path={}/recipes/corpus.txt train.train_iters=3 train.eval_interval=2 "
@@ -116,7 +116,7 @@ TEST_F(Train, LeavesConfigMetricsAndTrace) {
       communication,
       1e-6 * communication);
   EXPECT_GT(exposure.at("kinds").at("ep").at("communication_ms").get<double>(), 0);
-  // The resolved config runs again, to the same bits.
+  // The resolved config runs again, with equal bits.
   const Outcome again = weft(base::text("train {} runtime.run_dir={} --json",
                                         (folder_ / "a" / "config.yaml").string(),
                                         (folder_ / "b").string()));
@@ -133,7 +133,7 @@ TEST_F(Train, TheLogLineIsMegatrons) {
             std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find(" | loss scale: 1.0 | grad norm: "), std::string::npos);
-  // Two ranks are warned of where they share a core.
+  // Two ranks on one core are warned.
   if (base::usable_cores().size() >= 2) {
     EXPECT_EQ(outcome.err, "");
   }
@@ -146,7 +146,7 @@ TEST_F(Train, WithJsonTheLogGoesToStandardError) {
   EXPECT_NE(outcome.err.find("] iteration        3/       3 |"), std::string::npos) << outcome.err;
 }
 
-// One rank, whose peers are taken to hold and send what it does.
+// One rank, whose imaginary peers hold and send equal data.
 TEST_F(Train, APretendedWorldTrainsWithEveryDispatcherAndSaysWhatItIs) {
   for (const char* dispatcher :
        {"model.moe_token_dispatcher_type=alltoall",
@@ -248,7 +248,7 @@ TEST_F(Train, MpiGivesTheSameBitsAsThreads) {
             base::read_text(folder_ / "hf_mpi" / "model.safetensors"));
 }
 
-// Trains the same words in `ranks` threads and in as many processes.
+// Trains equal words in `ranks` threads and in as many processes.
 class TrainBothWays : public Train {
  protected:
   void expect_same_bits(int ranks, const std::string& words) {

@@ -1,4 +1,4 @@
-// weft tune: what it leaves is a recipe that runs, and a table of what was tried.
+// weft tune leaves a recipe that runs, and a table of its trials.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a run shows while it runs: TensorBoard, and the sets that it evaluates on.
+// Live outputs of a run: TensorBoard, and its evaluation sets.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ class Watching : public ::testing::Test {
   }
   ~Watching() override { fs::remove_all(folder_); }
 
-  // Its metrics are in run, its events in run_board.
+  // Metrics are in run, events in run_board.
   std::string words(const std::string& run, const std::string& more) const {
     return text(
         "train tiny dataset.path={}/recipes/corpus.txt model.num_layers=1 model.seq_length=16 "
@@ -54,7 +54,7 @@ class Watching : public ::testing::Test {
     return all;
   }
 
-  // Two files that are not what the run trains on.
+  // Two files that the run does not train on.
   std::string sets() const {
     base::write_whole(folder_ / "digits.txt", std::string(400, '7') + std::string(400, '8'));
     base::write_whole(folder_ / "other", std::string(300, 'a'));
@@ -142,7 +142,7 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
       weft(words("a", saves + " checkpoint.ckpt_step=2 --overwrite") + on_board("a"));
   ASSERT_EQ(again.code, 0) << again.err;
   ASSERT_NE(again.out.find("after step 2"), std::string::npos) << again.out;
-  const Curves after = curves("a");  // throws where a step is there twice
+  const Curves after = curves("a");  // throws if a step is there twice
   EXPECT_EQ(events::event_files(folder_ / "a_board").size(), 2u);
   for (const char* tag :
        {"lm loss", "lm loss vs samples", "lm loss validation", "lm loss validation vs samples"}) {
@@ -151,7 +151,7 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
   expect_metric(after, metrics("a"), "iteration-time", "iteration_time_ms", 1e-3);
 }
 
-// A process of the program that is ended as by a lost machine.
+// Process of the program, killed as by a lost machine.
 TEST_F(Watching, AKilledRunLosesAtMostTheStepItWasIn) {
   NEEDS_PROTOBUF();
   const Outcome killed = shell(
@@ -232,7 +232,7 @@ TEST_F(Watching, EverySetIsEvaluatedUnderItsName) {
                   (last.at("letters").get<float>() + last.at("digits.txt").get<float>()) / 2);
 }
 
-// Whether a run evaluates on more does not change what it learns.
+// Additional evaluations do not change training.
 TEST_F(Watching, SetsDoNotChangeTheRun) {
   const std::string more = "train.train_iters=3 --json";
   ASSERT_EQ(weft(words("with", sets() + " " + more)).code, 0);
@@ -240,7 +240,7 @@ TEST_F(Watching, SetsDoNotChangeTheRun) {
   const std::vector<Json> with = metrics("with"), without = metrics("without");
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(with[i].at("lm_loss"), without[i].at("lm_loss"));
   EXPECT_EQ(with[1].at("eval_loss"), without[1].at("eval_loss"));
-  // Alone, with nothing held out.
+  // Only these sets, with no data held out.
   const Outcome alone = weft(words("alone", sets() + " dataset.eval_fraction=0 " + more));
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_FALSE(metrics("alone")[1].contains("eval_loss"));

@@ -20,7 +20,7 @@ using schedule::PlanCase;
 using schedule::RankPlan;
 using trace::SpanKind;
 
-// A machine that is nothing but its rates.
+// Machine defined by its rates.
 constexpr MachineRates kMachine{.product_flop = 2e-11,
                                 .weight_byte = 3e-11,
                                 .attention_forward_flop = 4e-11,
@@ -34,7 +34,7 @@ PlanCase one_rank(const std::string& layers, int micro_batches) {
   return {.layers = layers, .ep = 1, .dp = 1, .micro_batches = micro_batches};
 }
 
-// A step on that machine, as it would be traced.
+// Traced step of that machine.
 class MadeUp {
  public:
   explicit MadeUp(const PlanCase& c, const sim::Contention& contention = {})
@@ -76,7 +76,7 @@ class MadeUp {
                         kMachine);
   }
 
-  // One operation of each class in place of the simulator's one.
+  // One operation of each class in place of the simulator's single one.
   void split(trace::Timeline& timeline) const {
     std::vector<trace::Span> spans;
     for (const trace::Span& span : timeline.spans) {
@@ -133,8 +133,8 @@ TEST(Calibration, TellsStepsOfOtherModelsLayoutsAndOrders) {
   const MadeUp run(PlanCase{.layers = "mmm", .micro_batches = 4});
   const Calibration calibration = calibrate(run.run(), std::nullopt, {.count = 8});
   expect_told(calibration, run, 0.005);
-  expect_told(calibrate(run.run(), std::nullopt, {}), run, 0.005);  // as of a device
-  expect_told(calibration, MadeUp(one_rank("mmdm", 7)), 0.03);      // dense layers were not seen
+  expect_told(calibrate(run.run(), std::nullopt, {}), run, 0.005);  // as for a device
+  expect_told(calibration, MadeUp(one_rank("mmdm", 7)), 0.03);  // dense layers were not measured
   expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 4, .dp = 4}), 0.02);
   expect_told(calibration, MadeUp(PlanCase{.layers = "mmmm", .ep = 2, .dp = 2, .pp = 2}), 0.02);
   expect_told(calibration,
@@ -183,8 +183,8 @@ TEST(Calibration, KnowsThatExchangesWaitForRanksThatShareACore) {
     };
     return seconds(turn) / seconds(0) - 1;
   };
-  // A rank that has nothing else to do leaves its core: it waits for rows that are permuted beside
-  // the counts, however long a turn may be.
+  // A rank without other work leaves its core. It waits for rows that are permuted beside the
+  // counts, for any time slice.
   EXPECT_NEAR(longer(1e-3), longer(1e-2), 1e-6);
   four.overlap = four.delay = true;
   EXPECT_GT(longer(1e-2), 0.02);
@@ -226,7 +226,7 @@ TEST(Calibration, IsWrittenAndReadBack) {
   }
 }
 
-// On a busy machine costs were written that no machine has, and plans used them.
+// On a busy machine, impossible costs were written, and plans used them.
 TEST(Calibration, WhatNoMachineTakesIsDoubted) {
   Calibration calibration{.rates = kMachine, .nodes = {{"F.experts", {}}}};
   EXPECT_TRUE(calibration_doubts(calibration).empty());

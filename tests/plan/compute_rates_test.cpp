@@ -16,7 +16,7 @@ config::Config run_on(double gb_per_second) {
   return config;
 }
 
-// Emulated links are no part of what a rank computes, however slow they are.
+// Emulated links do not change a rank's compute, however slow they are.
 TEST(ComputeRates, TheRunComputesAsLongAsItDid) {
   for (const double links : {0.0, 1.0, 0.001}) {
     const config::Config config = run_on(links);

@@ -52,7 +52,8 @@ TEST(Hardware, EveryFileIsWholeAndSaysWhereItsNumbersComeFrom) {
   }
 }
 
-// weft memory, check and train judge by the facts, weft plan by the files: one memory, one reserve.
+// weft memory, check and train judge by the facts, weft plan by the files: memory and reserve must
+// agree.
 TEST(Hardware, TheFilesHaveTheMemoryAndTheReserveThatRunsAreJudgedBy) {
   const auto words = config::EnumWords<config::Gpu>::words;
   for (const std::string& name : known_hardware(kFolder)) {

@@ -47,7 +47,7 @@ double simulated(const Given& given, const std::vector<RankPlan>& plans) {
 
 TEST(Improve, EveryOrderFoundIsVerifiedAndNeverLonger) {
   const std::vector<PlanCase> all = schedule::many_cases();
-  constexpr std::size_t kEach = 4;  // all of them take too long for every day
+  constexpr std::size_t kEach = 4;  // all of them would take too long
   for (std::size_t i = 0; i < all.size(); i += kEach) {
     const PlanCase& c = all[i];
     SCOPED_TRACE(schedule::name(c));

@@ -1,4 +1,4 @@
-// A search that was kept is the one that was made, and answers its own question alone.
+// A kept search equals the original, and answers only its own question.
 #include "weft/plan/search/kept_search.h"
 
 #include <gtest/gtest.h>
@@ -63,8 +63,8 @@ TEST(KeptSearch, WhatIsNoneIsNone) {
   EXPECT_FALSE(kept_search(cut));
 }
 
-// Fields of a layout, in their order: tp, pp, vpp, cp, ep, etp, mbs, carrier, order, state,
-// recompute, offload, host_state, graphs, number. Wall is field 17 of its price.
+// Fields of a layout, in order: tp, pp, vpp, cp, ep, etp, mbs, carrier, order, state, recompute,
+// offload, host_state, graphs, number. Wall is field 17 of its price.
 TEST(KeptSearch, AValueThatNoSearchHasIsNone) {
   const base::Json good = to_json(some_search());
   const auto is_read = [&](std::size_t part, std::size_t field, std::int64_t value) {

@@ -1,4 +1,4 @@
-// A layout as keys and words, and which of two that tie comes first.
+// Layout as keys and words, and the order of tied layouts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ TEST(LayoutKeys, OverridesNameWhatIsOnTheHost) {
   }
 }
 
-// The recipe behind which they are put may have it on.
+// The recipe in front of the overrides may have it on.
 TEST(LayoutKeys, OverridesAlsoSayWhatIsOff) {
   const LayoutSpace space(some_ask());
   const std::vector<std::string> words =
@@ -108,11 +108,11 @@ TEST(Ties, TheSimplerIsFirstOfThoseThatAPriceDoesNotTellApart) {
                                                         space);
   std::vector<LayoutChoice> choices;
   for (const PricedLayout& layout : order) choices.push_back(layout.choice);
-  // Of as many parts, the one with less memory; what is slower by more than a tie stays behind.
+  // With equally many parts, less memory is first; layouts slower by more than a tie come later.
   EXPECT_EQ(choices, (std::vector{plain, shared, chunks, host, slow}));
 }
 
-// Overlap may hide what alltoall costs; where NVLink joins machines hybridep is the one to take.
+// Overlap may hide the cost of alltoall; hybridep is preferred if NVLink joins machines.
 TEST(Ties, OfTiedDispatchersHybridepIsFirstWhereNvlinkJoinsMachines) {
   const PricedLayout plain = priced({.ep = 8, .carrier = Carrier::AllToAll}, 100, 50);
   const PricedLayout hybrid = priced({.ep = 8, .carrier = Carrier::HybridEp}, 100.5, 55);

@@ -1,4 +1,4 @@
-// Which layouts a model could have: what divisions and rules say, stages, and what runs again.
+// Possible layouts of a model: divisions and rules, stages, and recomputation.
 #include "weft/plan/search/layout_space.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(LayoutSpace, AWholeStepIsCapturedWhereRowsHaveABudget) {
   EXPECT_EQ(std::ranges::find(graphs, Graphs::Whole), graphs.end());
 }
 
-// 126 layers in 128 stages, as published runs of Llama 3.1 405B have them: here 6 in 8.
+// Published runs of Llama 3.1 405B have 126 layers in 128 stages; here 6 in 8.
 TEST(LayoutSpace, TheEmbeddingAndTheLossMayHaveStagesOfTheirOwn) {
   PlanAsk ask = small_ask();
   ask.start.model.num_layers = 6;

@@ -35,7 +35,7 @@ config::Config small_run() {
   return config;
 }
 
-// A machine that is nothing but its rates: the program does what the planner counts.
+// Machine defined by its rates: the program does the work that the planner counts.
 Calibration made_up() {
   return {.rates = {.product_flop = 1 / 40e9,
                     .attention_forward_flop = 1 / 20e9,
@@ -100,7 +100,7 @@ std::string complaint_of(const std::function<void()>& work) {
   return "";
 }
 
-// A step as the file prices it, over the one that the rates say.
+// Price of a step by the file, relative to the step by the rates.
 double over_calibrated(const config::Config& config, const Hardware& hardware) {
   const double seconds = calibrated_step(config, made_up()).seconds;
   return price_step(config, hardware).step_ms * 1e-3 / seconds;

@@ -1,4 +1,4 @@
-// What published runs say of a price: errors of the nearest, and modes that none of them has.
+// Evidence from published runs for a price: errors of the nearest runs, and modes that none has.
 #include "weft/plan/published/measured_runs.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ config::Config model_named(const std::string& name) {
   return config;
 }
 
-// Sixteen runs, of which two were fitted on (by their model) and one contradicts itself.
+// Sixteen runs: two were fitted on (by their model), and one contradicts itself.
 MeasuredRuns some_runs() {
   const std::string head =
       "model,system,precision,n_gpus,gbs,mbs,seq_len,ep,dispatcher_backend,a2a_overlap,"
@@ -100,7 +100,7 @@ TEST(MeasuredRuns, NamesModesThatWereMeasuredButNotTogether) {
   config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;
   config.model.cuda_graph_modules = {config::CudaGraphScope::Attn};
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
-  // Overlap has no run on GB200 at all; with one, only the two together have none.
+  // GB200 has no run with overlap; with one added, only the combination has none.
   EXPECT_EQ(runs.of(config, on("gb200")).unmeasured, (std::vector<std::string>{"overlap"}));
 }
 

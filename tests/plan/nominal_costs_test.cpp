@@ -62,7 +62,7 @@ TEST(NominalWork, AStepAddsUpToTheModelsOperations) {
         flops += work.of(entry.node).flops;
       }
     }
-    // Four data-parallel ranks do alike; of them one was looked at.
+    // Four data-parallel ranks are alike; one is counted.
     const double expected = derive::flops_per_token(config.model) *
                             static_cast<double>(derive::tokens_per_step(config));
     EXPECT_NEAR(4 * flops / expected, 1, 1e-9);
@@ -133,14 +133,14 @@ TEST(NominalCosts, AFlexDispatchCarriesATokenOnceToEachRankOrMachine) {
                 by_machine / 2 / 1e9 + by_rank / 2 / 10e9,
                 1e-6);
   }
-  // A machine of its own for each rank: nothing is passed on.
+  // Each rank is a machine: no rows are forwarded.
   config.runtime.ranks_per_node = 1;
   config.model.moe_flex_dispatcher_backend = config::FlexBackend::DeepEp;
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), by_rank * 3 / 4 / 1e9, 1e-7);
 }
 
-// Ranks 0 to 3 and 8 to 11 share a machine, 4 to 7 lie in two: their dispatch is the one to wait
-// for.
+// Ranks 0 to 3 and 8 to 11 are each within a machine, 4 to 7 lie in two: the others wait for their
+// dispatch.
 TEST(NominalCosts, AGroupThatCrossesMachinesIsCountedWhereverItIs) {
   config::Config config = moe_config();
   config.model.pipeline_model_parallel_size = 1;
@@ -174,7 +174,7 @@ TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
   config.fabric.inter_node_gb_per_second = 1;
   const double rows = static_cast<double>(expected_load(config, {}).rows) * 3 / 4;
   const double bytes = rows * static_cast<double>(config.model.hidden_size * 4 + 4);
-  // Two of the three peers are in another machine.
+  // Two of the three peers are on another machine.
   EXPECT_NEAR(Costs(config).seconds(0, "0F.dispatch"), bytes * 2 / 3 / 1e9, 1e-12);
 }
 
@@ -186,18 +186,18 @@ config::Config bf16_config() {
   return config;
 }
 
-// Seconds are bytes.
+// Seconds equal bytes.
 const NominalRates kBytesAlone{.flops_per_second = 1e30,
                                .link_bytes_per_second = 1,
                                .link_latency_seconds = 0,
                                .memory_bytes_per_second = 1};
 
-// Masters and moments are read and written, gradients read, and weights written or, where they are
-// a half of their masters, both.
+// Masters and moments are read and written, gradients read, weights written. Weights that are half
+// of their masters are read and written.
 TEST(NominalCosts, AnOptimizerMovesWhatItKeeps) {
   config::Config config = bf16_config();
   const double whole = Costs(config, kBytesAlone).seconds(0, "optimizer");
-  const double each = whole / (24 + 4 + 2);  // for each byte of a parameter
+  const double each = whole / (24 + 4 + 2);  // per byte of a parameter
   config.optimizer.use_precision_aware_optimizer = true;
   const auto bytes = [&] { return Costs(config, kBytesAlone).seconds(0, "optimizer") / each; };
   EXPECT_NEAR(bytes(), 20 + 4 + 4, 1e-9);
@@ -210,8 +210,7 @@ TEST(NominalCosts, AnOptimizerMovesWhatItKeeps) {
   EXPECT_NEAR(bytes(), 12 + 2 + 2, 1e-9);
 }
 
-// Half of what travels; but every weight gradient is made in fp32, read, and added to what is
-// there.
+// Half of the bytes travel; but every weight gradient is computed in fp32, read, and added.
 TEST(NominalCosts, GradientsInBf16TravelInHalfTheBytesAndAreRoundedOnTheWay) {
   config::Config config = bf16_config();
   config.optimizer.use_precision_aware_optimizer = true;
@@ -228,7 +227,7 @@ TEST(NominalCosts, GradientsInBf16TravelInHalfTheBytesAndAreRoundedOnTheWay) {
   EXPECT_NEAR(unfused.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 12 * mlp, 1);
 }
 
-// Of four ranks two instances: a bucket inside of one, and a shard between the two.
+// Two instances of four ranks: a bucket within one, and a shard between the two.
 TEST(NominalCosts, InstancesExchangeTheirShards) {
   config::Config config = bf16_config();
   const auto seconds = [&](std::int64_t instances, const char* node) {
@@ -238,7 +237,7 @@ TEST(NominalCosts, InstancesExchangeTheirShards) {
   config.model.expert_model_parallel_size = 2;
   config.runtime.world_size = 8;
   const double gathered = seconds(1, "gather.dense"), reduced = seconds(1, "reduce.dense");
-  // Three quarters of a bucket, against a half; then all of a half: its half out and back.
+  // Three quarters of a bucket, against a half; then a whole half: out and back.
   EXPECT_NEAR(seconds(2, "gather.dense"), gathered * 2 / 3, gathered / 100);
   EXPECT_NEAR(seconds(2, "reduce.dense"), reduced * 4 / 3, reduced / 100);
 }

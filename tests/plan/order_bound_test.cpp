@@ -12,7 +12,7 @@ namespace order_bound_test {
 
 using schedule::PlanCase;
 
-// Every node the same, exchanges so many times that.
+// Step with equal nodes, and exchanges of `exchange` times a node.
 exec::sim::SimulatedStep step_of(const std::vector<schedule::RankPlan>& plans, double exchange) {
   const auto cost = [&plans, exchange](int rank, int entry) -> exec::sim::Cost {
     const schedule::Entry& own =
@@ -37,7 +37,7 @@ TEST(OrderBound, IsNeverAboveAStepNorBelowTheLongestLane) {
   }
 }
 
-// The first exchange comes after a norm at least, and after the last comes compute.
+// The first exchange comes after a norm at least, and compute follows the last one.
 TEST(OrderBound, CountsTheWayToALaneAndFromIt) {
   const std::vector<schedule::RankPlan> plans =
       schedule::plans_of({.micro_batches = 8, .overlap = true, .delay = true});

@@ -13,8 +13,8 @@ namespace overlap_prediction_test {
 
 namespace sim = exec::sim;
 
-constexpr double kFastRank = 0.003, kSlowRank = 0.005, kOperation = 0.002;  // seconds a node
-constexpr std::int64_t kBytes = 1'000'000;                                  // a rank, an operation
+constexpr double kFastRank = 0.003, kSlowRank = 0.005, kOperation = 0.002;  // seconds per node
+constexpr std::int64_t kBytes = 1'000'000;  // per rank and operation
 
 config::Config plain_config() {
   config::Config config;
@@ -26,7 +26,7 @@ config::Config plain_config() {
   return config;
 }
 
-// The plain order on free links, traced on two ranks. In every operation rank 0 waits for rank 1.
+// Plain order on free links, traced on two ranks. Rank 0 waits for rank 1 in every operation.
 class TracedStep {
  public:
   explicit TracedStep(double compute_factor = 1)
@@ -129,7 +129,7 @@ TEST(OverlapPrediction, LinksComeOnTopOfWhatOperationsCostOnFreeOnes) {
               1e-6);
 }
 
-// Of the layers alone: what the optimizer reduces and gathers is no part of it.
+// Layers alone: excludes the optimizer's reductions and gathers.
 TEST(OverlapPrediction, CommunicationOfTheLayersIsWithoutTheOptimizers) {
   const TracedStep traced;
   EXPECT_NEAR(traced.prediction().layers_communication_seconds(),

@@ -5,7 +5,7 @@
 namespace weft::plan {
 namespace pipeline_clock_test {
 
-// Equal stages: a forward takes 1, a backward 2, of which weight gradients are 1.
+// Equal stages: a forward takes 1, a backward 2, half of it weight gradients.
 PipelineWork equal_stages(int pp, int vpp, int micro_batches, schedule::TurnOrder order) {
   PipelineWork work{.pipeline = {.pp = pp, .vpp = vpp},
                     .shapes = {},
@@ -48,7 +48,7 @@ TEST(PipelineClock, ChunksMakeTheBubbleSmaller) {
 
 TEST(PipelineClock, WeightGradientsThatArePutOffFillTheBubble) {
   const auto zero = schedule::TurnOrder::ZeroBubble;
-  // (pp - 1) (F + D - W), as orders.h has it.
+  // (pp - 1) (F + D - W), as builders/orders.h says.
   EXPECT_DOUBLE_EQ(run_pipeline(equal_stages(4, 1, 8, zero)).seconds, 3 * 8 + 3);
 }
 

@@ -33,10 +33,10 @@ config::Config pipeline() {
 struct Step {
   double seconds = 0;
   std::int64_t kept = 0;
-  std::int64_t idle_ns = 0;  // of the rank with most
+  std::int64_t idle_ns = 0;  // on the rank with most
 };
 
-// Embedding and head cost nothing here, and nothing else that only one stage has.
+// Embedding and head cost 0 here, as do other nodes that only one stage has.
 Step simulate(PipelineSchedule order, const std::function<double(const Node&)>& seconds_of) {
   config::Config config = pipeline();
   config.runtime.pipeline_schedule = order;
@@ -67,10 +67,10 @@ TEST(ZeroBubble, ReachesItsBarInTheSimulator) {
       if (node.layer == schedule::kNone) return 0.0;
       const bool is_attention = node.piece == schedule::Piece::Attention &&
                                 (node.part == schedule::Part::None ||
-                                 node.part == schedule::Part::Qkv);  // of those it is split into
+                                 node.part == schedule::Part::Qkv);  // parts after the split
       const bool weighs = is_attention || node.piece == schedule::Piece::Experts;
       if (!weighs) return 0.0;
-      // Four nodes of a stage for each direction.
+      // Four nodes per stage and direction.
       if (node.direction == Direction::F) return cost.forward / 4;
       return (node.direction == Direction::D ? cost.input : cost.weight) / 4;
     };
@@ -83,7 +83,7 @@ TEST(ZeroBubble, ReachesItsBarInTheSimulator) {
   }
 }
 
-// Costs of nodes as a traced step tells them: of attention in parts, and of stages that differ.
+// Node costs as in a traced step: attention in parts, and unequal stages.
 TEST(ZeroBubble, ReachesItsBarFromTheCostsOfARun) {
   config::Config config = pipeline();
   config.runtime.pipeline_schedule = PipelineSchedule::ZeroBubble;
@@ -103,7 +103,7 @@ TEST(ZeroBubble, ReachesItsBarFromTheCostsOfARun) {
       if (node.direction == Direction::D) seconds *= 1.2;
       costs.set(rank, node, {.seconds = seconds * (rank == 2 ? 1.5 : 1)});
       if (node.layer == schedule::kNone || node.micro_batch != 0) continue;
-      // Norms, router and what else does not wait are done in the turn of input gradients.
+      // Norms, router and other nodes that do not wait run in the turn of input gradients.
       const bool waits =
           schedule::may_wait(plans[static_cast<std::size_t>(rank)].anatomy.flow, node);
       const bool stays = node.direction == Direction::W && !waits;

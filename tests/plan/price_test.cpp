@@ -69,7 +69,7 @@ TEST(Price, GraphsKeepMemoryAndMoreOfItInAPipeline) {
   EXPECT_EQ(graphs(deep(), config::CudaGraphImpl::FullIteration), alone);
 }
 
-// What GPT-OSS has and others have not: biases, a clamped activation of many kernels, narrow heads.
+// Features that only GPT-OSS has: biases, a clamped activation of many kernels, narrow heads.
 TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
   const double plain = price_run(qwen(), gpu("h100")).step_ms;
   config::Config clamped = qwen(), narrow = qwen();
@@ -77,9 +77,9 @@ TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
   narrow.model.kv_channels = 64;
   narrow.model.num_attention_heads = 64;
   narrow.model.num_query_groups = 8;
-  // Clamps and what puts the halves side by side: the rest is one kernel.
+  // Clamps, and joining the halves: the rest is one kernel.
   EXPECT_GT(price_run(clamped, gpu("h100")).step_ms, 1.03 * plain);
-  // A bias is added expert by expert: many local ones are many calls.
+  // A bias is added expert by expert: many local experts are many calls.
   const auto with_bias = [&](std::int64_t ep) {
     config::Config few = qwen();
     few.model.expert_model_parallel_size = ep;
@@ -92,7 +92,7 @@ TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
   EXPECT_GT(price_run(narrow, gpu("h100")).step_ms, 1.01 * plain);
 }
 
-// A step at nominal costs, on machines of `gpus` GPUs.
+// Step at nominal costs, on machines of `gpus` GPUs.
 double nominal_ms(config::Config config, config::Gpu gpu, std::int64_t gpus) {
   config.hardware.gpu = gpu;
   config.runtime.ranks_per_node = gpus;
@@ -102,7 +102,7 @@ double nominal_ms(config::Config config, config::Gpu gpu, std::int64_t gpus) {
   return simulate_nominal(config, grid, plans, rates_of(config.hardware)).step_seconds() * 1e3;
 }
 
-// NVLink joins 18 machines of GB200: nothing of such a step crosses a network, for either.
+// NVLink joins 18 machines of GB200: such a step crosses no network, in either model.
 TEST(Price, AStepOnGb200IsNearItsNominalOne) {
   config::Config run = qwen();
   run.train.global_batch_size = 4 * 16;
@@ -112,11 +112,11 @@ TEST(Price, AStepOnGb200IsNearItsNominalOne) {
   const double joined = ratio(config::Gpu::Gb200, "gb200", 4);
   EXPECT_GT(joined, 1) << "no step is as fast as advertised";
   EXPECT_LT(joined, 6);
-  // Experts on 16 ranks of H100 do cross it, for either.
+  // Experts on 16 ranks of H100 cross the network, in either model.
   const double apart = ratio(config::Gpu::H100, "h100", 8);
   EXPECT_GT(apart, 1);
   EXPECT_LT(apart, 6);
-  // A domain of 72 has 64 ranks of a run of 128, so that experts on 64 are in one.
+  // A domain of 72 has 64 ranks of a run of 128, so experts on 64 ranks are within one.
   run.model.expert_model_parallel_size = 64;
   run.runtime.world_size = 128;
   run.train.global_batch_size = 4 * 128;
@@ -128,7 +128,7 @@ TEST(Price, TheTimesOfAStepAddUp) {
     const Price price = price_run(config, gpu("h100"));
     const double rest = price.compute.total() + price.exposed.communication() + price.exposed.host +
                         price.bubble * price.step_ms;
-    // Merged, what communication takes of compute is counted as exposed.
+    // In a merged order, compute lost to communication counts as exposed.
     EXPECT_NEAR(rest / price.step_ms, 1, 0.02);
     EXPECT_NEAR(price.mfu, price.tflops_per_gpu / 989, 1e-9);
   }
@@ -143,7 +143,7 @@ TEST(Price, ARunInFp32HasItsOwnPeakAndMovesTwiceTheBytes) {
   EXPECT_GT(fp32.compute.products, 8 * bf16.compute.products);
   EXPECT_NEAR(fp32.mfu, fp32.tflops_per_gpu / 67, 1e-9);
   EXPECT_GT(fp32.memory.activations, 1.8 * bf16.memory.activations);
-  // Tokens travel in the run's own numbers.
+  // Tokens travel in the run's dtype.
   EXPECT_GT(fp32.exposed.ep, 1.8 * bf16.exposed.ep);
 }
 
@@ -175,7 +175,7 @@ TEST(Price, MergingPaysWhereTokensCrossMachinesAndLosesWhereTheHostIsTheWall) {
   near.train.global_batch_size = 64;
   EXPECT_GT(price_step(merged(near), h100).step_ms, 1.02 * price_step(near, h100).step_ms);
   EXPECT_EQ(price_step(near, h100).wall, Wall::Host);
-  // One micro-batch has no partner.
+  // A single micro-batch has no partner.
   near.train.global_batch_size = 8;
   EXPECT_EQ(price_step(merged(near), h100).step_ms, price_step(near, h100).step_ms);
 }
@@ -199,7 +199,7 @@ TEST(Price, AVirtualPipelineHasASmallerBubble) {
   EXPECT_GT(price_step(plain, gpu("h100")).bubble, 1.8 * price_step(deep(), gpu("h100")).bubble);
 }
 
-// Measured by the clock with every node too: ranks wait for each other in turns.
+// Also confirmed by simulating every node: ranks wait for each other's turns.
 TEST(Price, AMergedPipelineNeedsChunks) {
   config::Config one = merged(qwen());
   one.model.pipeline_model_parallel_size = 2;
@@ -278,8 +278,8 @@ TEST(Price, AProductOfFewRowsIsNoFasterThanOneOfATile) {
   EXPECT_GT(device_seconds(kernel, h100), 10 * few);
 }
 
-// One H200, measured: a bf16 product of 8192^3 at 775 TFLOP/s; experts' products of 128 experts at
-// 600 (4096 tokens, k 2048) and 482 (k 768).
+// One H200, measured: a bf16 GEMM of 8192^3 at 775 TFLOP/s; grouped GEMMs of 128 experts at 600
+// (4096 tokens, k 2048) and 482 (k 768).
 TEST(Price, ProductsOnAnH200AreMeasuredOnes) {
   const Hardware h200 = gpu("h200");
   const auto tflops = [&](double m, double n, double k, double groups) {

@@ -25,7 +25,7 @@ TEST(RateFit, FindsTheSecondsOfEachAmount) {
 }
 
 TEST(RateFit, NothingTakesLessThanNoTime) {
-  // More of the second amount goes with less time: the best without it.
+  // More of the second amount goes with less time: the best fit leaves it out.
   const auto found = fit_seconds({row(1, 4, 0, 1), row(2, 2, 0, 2.1), row(4, 1, 0, 4.2)});
   EXPECT_GT(found[0], 0.9);
   EXPECT_EQ(found[1], 0);

@@ -1,4 +1,4 @@
-// A plan as a person reads it: the own layout, ties, doubt, units, and what to type next.
+// Plan as a reader sees it: own layout, ties, doubt, units, and the next commands.
 #include "weft/plan/search/search_report.h"
 
 #include <gtest/gtest.h>

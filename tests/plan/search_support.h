@@ -1,4 +1,4 @@
-// A question of layouts that is small enough to look at every answer.
+// Layout search small enough to check every answer.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace weft::plan {
 
 inline const std::filesystem::path kHardware = std::filesystem::path(WEFT_SOURCE_DIR) / "hardware";
 
-// A small model of 12 layers with 16 experts, so that every layout can be looked at.
+// Small model of 12 layers with 16 experts, so that every layout can be checked.
 inline PlanAsk small_ask() {
   PlanAsk ask;
   config::ModelConfig& model = ask.start.model;

@@ -1,4 +1,4 @@
-// The search of layouts: what it finds is legal, fits, and is the best there is.
+// Layout search: results are legal, fit, and are the best.
 #include "weft/plan/search/search.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ SearchResult search(const PlanAsk& ask, int threads = 2) {
   return search_layouts(LayoutSpace(ask), 10, threads, {});
 }
 
-// The same with fewer axes and GPUs, for who searches more than once or looks at every layout.
+// Fewer axes and GPUs, for tests that search repeatedly or check every layout.
 PlanAsk narrow_ask(std::int64_t gpus = 8) {
   PlanAsk ask = small_ask();
   ask.start.runtime.world_size = gpus;
@@ -28,7 +28,7 @@ PlanAsk narrow_ask(std::int64_t gpus = 8) {
   return ask;
 }
 
-// Searches that several tests look at.
+// Searches shared by several tests.
 const SearchResult& small_search() {
   static const SearchResult result = search(small_ask());
   return result;
@@ -39,7 +39,7 @@ const SearchResult& narrow_search() {
   return result;
 }
 
-// Every shape with every mode that goes with it.
+// Every shape with every compatible mode.
 std::vector<LayoutChoice> all_choices(const LayoutSpace& space) {
   std::vector<LayoutChoice> all;
   for (const LayoutChoice& shape : space.shapes().all) {
@@ -97,7 +97,7 @@ TEST(LayoutSpace, APinnedKeyIsKept) {
 
 TEST(Search, NoLayoutIsFasterThanTheBest) {
   PlanAsk ask = narrow_ask();
-  ask.hardware.memory_gb = 30;  // so that memory decides too
+  ask.hardware.memory_gb = 30;  // memory decides too
   const LayoutSpace space(ask);
   const SearchResult result = search(ask);
   ASSERT_FALSE(result.ranked.empty());
@@ -112,7 +112,7 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
       some_does_not_fit = true;
       continue;
     }
-    // The formula is nearer to the price than this (see below).
+    // The formula is closer to the price than this (see below).
     const double sieved = sieve_step(config, ask.hardware, {}, space.sieve()).step_ms;
     if (sieved > 1.4 * best.price.step_ms) continue;
     ++looked;
@@ -123,7 +123,7 @@ TEST(Search, NoLayoutIsFasterThanTheBest) {
   EXPECT_GT(looked, 5);
 }
 
-// What is not simulated is left out by the formula: where it is wrong, it must not be by much.
+// The formula decides which layouts are not simulated, so its error must be small.
 TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   const LayoutSpace space(small_ask());
   const std::vector<LayoutChoice> all = all_choices(space);
@@ -142,7 +142,7 @@ TEST(Search, TheFormulaIsNearTheSimulatedPrice) {
   RecordProperty("worst", std::to_string(worst));
 }
 
-// Few and many micro-batches, stages of unequal length, whole layers again, chunks, merged turns.
+// Few and many micro-batches, unequal stages, recomputed layers, chunks, merged turns.
 TEST(Search, TheBubbleOfTheFormulaIsThatOfTheClock) {
   const LayoutSpace space(small_ask());
   const std::size_t full = space.writer().ladder().size() - 1;
@@ -163,7 +163,7 @@ TEST(Search, TheBubbleOfTheFormulaIsThatOfTheClock) {
     const Price formula = sieve_step(config, space.hardware());
     const Price clock = price_step(config, space.hardware());
     EXPECT_NEAR(formula.step_ms / clock.step_ms, 1, 0.08) << to_text(layout, space.writer());
-    // Of the step: the bubble itself may be next to nothing.
+    // Relative to the step: the bubble itself may be almost 0.
     EXPECT_NEAR(formula.bubble, clock.bubble, 0.04) << to_text(layout, space.writer());
   }
 }
@@ -180,7 +180,7 @@ TEST(Search, WhatIsRankedIsLegalFitsAndPricedAsItIs) {
     const config::Config config = space.writer().config_of(layout.choice);
     const rules::Verdict verdict = rules::judge(config);
     EXPECT_TRUE(verdict.legal());
-    // What rules set automatically does not change the price.
+    // Automatic settings of the rules do not change the price.
     EXPECT_EQ(price_run(verdict.config, ask.hardware).step_ms, layout.price.step_ms);
     EXPECT_GE((1 + kTie) * layout.price.step_ms, before);
     before = std::max(before, layout.price.step_ms);
@@ -197,7 +197,7 @@ TEST(Search, TheBestSafeLayoutIsLegalAndSafe) {
   EXPECT_GE(result.best_safe->price.step_ms * (1 + kTie), result.ranked.front().price.step_ms);
 }
 
-// The host's AdamW is priced as Weft has it, and others are slower: it is a last resort.
+// The host's AdamW has Weft's price, and others are slower: it is a last resort.
 TEST(Search, TheOptimizerIsNotOnTheHostWhereSomethingElseFits) {
   PlanAsk ask = narrow_ask();
   ask.hardware.memory_gb = 20;
@@ -206,7 +206,7 @@ TEST(Search, TheOptimizerIsNotOnTheHostWhereSomethingElseFits) {
   for (const PricedLayout& layout : result.ranked) EXPECT_EQ(layout.choice.host_state, 0u);
 }
 
-// Another layout that is faster by a trifle is not what the verdict is about.
+// The verdict is not about another layout that is marginally faster.
 TEST(PlanVerdicts, AreAboutPlaceOne) {
   const LayoutSpace space(small_ask());
   SearchResult result = small_search();
@@ -247,7 +247,7 @@ TEST(Search, WhereNoShapeIsPossibleTheRulesSayWhy) {
       << result.refusals.back();
 }
 
-// With cp = 2 there are twice the kernels of attention, and partial outputs to add up.
+// cp = 2 doubles attention kernels and adds partial outputs.
 TEST(Search, SequencesThatRanksShareForNothingCostTime) {
   const LayoutSpace space(small_ask());
   const auto step = [&](const LayoutChoice& choice) {
@@ -351,7 +351,7 @@ TEST(WaysToFit, MoreGpusOrLargerOnesHelpAModelThatFitsNowhere) {
   EXPECT_EQ(ways.back().change, "h200 instead of h100");
 }
 
-// A GPU so small that nothing fits on it, whatever runs again.
+// GPU too small for any layout, even with recomputation.
 PlanAsk tight_ask() {
   PlanAsk ask = narrow_ask(16);
   ask.hardware.memory_gb = 8.4;
@@ -376,7 +376,7 @@ TEST(Offloading, FindsWhatFitsOnlyWithTheHost) {
                 config.model.fine_grained_activation_offloading);
   }
   EXPECT_EQ(plan_verdicts(space, result).back().question, "Does offloading to the host pay here?");
-  // Without room on the host, or where the question forbids it, nothing is left.
+  // Without host memory, or if the question forbids it, no layout is left.
   ask.hardware.host_memory_gb = 0.1;
   const SearchResult none = search(ask);
   EXPECT_TRUE(none.ranked.empty());
@@ -396,14 +396,14 @@ TEST(Offloading, FindsWhatFitsOnlyWithTheHost) {
   EXPECT_NE(ways_to_fit(ask, {}).front().change.find("offloading to the host"), std::string::npos);
 }
 
-// On a card of some size, whatever buffers take of it: there something must be made again or go.
+// GPUs of several sizes: on some, recomputation or offload is necessary.
 TEST(Offloading, BeatsRecomputationWhereTheLinkCarriesIt) {
   PlanAsk ask = narrow_ask();
   bool beats = false;
   for (const double memory_gb : {20.0, 20.2, 20.5, 21.0, 22.0}) {
     ask.hardware.memory_gb = memory_gb;
     ask.hardware.host_link_gbps = 450;
-    ask.start.hardware.gpu = config::Gpu::Gb200;  // whose link decides how many layers go
+    ask.start.hardware.gpu = config::Gpu::Gb200;  // its link decides the number of offloaded layers
     ask.start.hardware.device_name = "NVIDIA GB200";
     const SearchResult fast = search(ask);
     if (!fast.best_offloading) continue;
@@ -429,7 +429,8 @@ TEST(Offloading, HostStateCostsWhatTheHostsMemoryTakes) {
     before = price.step_ms;
     optimizer = price.memory.optimizer;
   }
-  // All of it: 30 bytes of host memory a parameter, which the six over the link run under.
+  // Complete offload: 30 bytes of host memory per parameter; the six over the link overlap with
+  // them.
   const double parameters = none.memory.optimizer / 12;
   const Price all =
       price_run(space.writer().config_of({.ep = 8, .carrier = Carrier::DeepEp, .host_state = 4}),

@@ -42,7 +42,7 @@ config::Config run_of(std::int64_t pp, bool merges) {
   return config;
 }
 
-// Layers simulated alone and turns of a pipeline, against the graph with every node.
+// Compares layers simulated alone, plus turns of a pipeline, with the graph of all nodes.
 TEST(SimulatedRun, TheRealScheduleTakesAsLongAsThePrice) {
   for (const std::int64_t pp : {1, 2}) {
     for (const bool merges : {false, true}) {
@@ -55,8 +55,7 @@ TEST(SimulatedRun, TheRealScheduleTakesAsLongAsThePrice) {
   }
 }
 
-// What goes to the host travels at the pace of the GPU's own link, in the price and in the
-// schedule.
+// Copies to the host run at the rate of the GPU's own link, in the price and in the schedule.
 TEST(SimulatedRun, CopiesToTheHostTakeWhatThePriceSays) {
   const Hardware gb200 =
       find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "gb200");
@@ -71,8 +70,7 @@ TEST(SimulatedRun, CopiesToTheHostTakeWhatThePriceSays) {
   EXPECT_NEAR(simulate_run(config, config, gb200).step_ms / priced, 1, 0.06);
 }
 
-// What the host takes of a step lies in the trace as it does in the price: nobody who looks at the
-// trace takes launches for compute.
+// Host time appears in the trace as in the price: launches do not look like compute.
 TEST(SimulatedRun, ItsTraceHasTheWallsOfThePrice) {
   for (const bool merges : {false, true}) {
     config::Config config = run_of(1, merges);
@@ -88,8 +86,8 @@ TEST(SimulatedRun, ItsTraceHasTheWallsOfThePrice) {
   }
 }
 
-// What a transfer takes of the compute beside it stands with communication, in the price and in the
-// trace: compute is as long in a merged order as in a plain one.
+// Compute lost to transfers counts as communication, in the price and in the trace: compute is as
+// long in a merged order as in a plain one.
 TEST(SimulatedRun, ItsTraceTellsTheComputeOfThePriceInEveryOrder) {
   std::vector<trace::Walls> walls;
   for (const bool merges : {false, true}) {
@@ -108,10 +106,10 @@ TEST(SimulatedRun, ItsTraceTellsTheComputeOfThePriceInEveryOrder) {
   EXPECT_NEAR(walls[1].compute / walls[0].compute, 1, 0.005);
 }
 
-// What stands for the micro-batches that a trace does not show is told from one part of it: every
-// wall of every rank, and every kind of communication, is that of the whole step.
+// One part of the trace represents the missing micro-batches: every wall of every rank, and every
+// kind of communication, covers the whole step.
 TEST(SimulatedRun, AShortTraceTellsTheWallsOfTheWholeStep) {
-  constexpr double kOfStep = 0.005;  // the clock does not settle to the nanosecond
+  constexpr double kOfStep = 0.005;  // the simulation does not converge to the nanosecond
   for (const char* order : {"plain", "chunks", "merged", "zb_h1"}) {
     SCOPED_TRACE(order);
     config::Config config = run_of(8, order == std::string("merged"));

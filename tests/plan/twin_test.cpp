@@ -14,7 +14,7 @@ namespace weft::plan {
 using namespace config;
 namespace twin_test {
 
-// Qwen3-30B-A3B as 16 H100s run it.
+// Qwen3-30B-A3B on 16 H100.
 const std::vector<std::string> kQwen{"hardware.gpu=h100",
                                      "model.num_layers=48",
                                      "model.hidden_size=2048",
@@ -36,7 +36,7 @@ const std::vector<std::string> kQwen{"hardware.gpu=h100",
                                      "train.global_batch_size=1024",
                                      "comm_overlap.overlap_moe_expert_parallel_comm=true"};
 
-// The shape of DeepSeek-V3 on 256 GPUs, with much that is not built.
+// Shape of DeepSeek-V3 on 256 GPUs, with many missing parts.
 const std::vector<std::string> kDeepSeek{"hardware.gpu=gb200",
                                          "model.num_layers=61",
                                          "model.hidden_size=7168",
@@ -155,7 +155,7 @@ TEST(Twin, WishesForWhatIsNotBuiltAreDroppedAndSaid) {
   }
 }
 
-// And does not give the key up where it has fewer.
+// The key stays if the twin has fewer instances.
 TEST(Twin, HasAsManyInstancesOfTheOptimizerAsItsRanksMake) {
   for (const auto& [experts, kept] : {std::pair{4, 4}, {2, 8}}) {
     const Twin twin = twin_of(of(kQwen,

@@ -1,4 +1,5 @@
-// Dispatch times against published ones: hidden 7168, 4096 tokens a rank, 256 experts, top-8.
+// Compares dispatch times with published ones: hidden 7168, 4096 tokens per rank, 256 experts,
+// top-8.
 #include "weft/plan/hardware/wire_time.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +71,7 @@ TEST(WireTime, NothingTravelsAlone) {
   const Hardware h100 = find_hardware(kFolder, "h100");
   EXPECT_EQ(dispatch_seconds(config.model, workload_of(config), h100), 0);
   EXPECT_EQ(gather_seconds(1e9, {.ranks = 1, .in_domain = 1}, h100), 0);
-  // All but the own part of what is gathered, at the links' rate.
+  // All but the rank's own part of the gathered bytes, at the links' rate.
   const double near = gather_seconds(1e9, {.ranks = 8, .in_domain = 8}, h100);
   EXPECT_NEAR(near, 7.0 / 8 / (450 * h100.exchange_share), 1e-4);
 }
