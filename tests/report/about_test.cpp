@@ -50,7 +50,7 @@ TEST_F(RunFolder, TellsItsStartsAndAFreshOneReplacesThem) {
 
 // Of a file of many starts the last are read, and none is dropped.
 TEST_F(RunFolder, AddsToItsStartsHoweverManyThereAre) {
-  const std::string line = "{\"step\":3,\"time\":\"" + std::string(80, 't') + "\"}\n";
+  const std::string line = "{\"step\":3,\"time\":\"" + std::string(20'000, 't') + "\"}\n";
   std::string many = "{\"step\":0,\"time\":\"first\"}\n";
   while (many.size() <= 5u << 20) many += line;
   base::write_whole(folder_ / "starts.jsonl", many + "{\"step\":4,\"ti");
@@ -58,7 +58,7 @@ TEST_F(RunFolder, AddsToItsStartsHoweverManyThereAre) {
   const std::string kept = base::read_text(folder_ / "starts.jsonl");
   EXPECT_TRUE(kept.starts_with(many)) << kept.size();
   const std::vector<Start> starts = read_starts(folder_);
-  ASSERT_GT(starts.size(), 1000u);
+  ASSERT_GT(starts.size(), 100u);
   EXPECT_EQ(starts.front().step, 3);
   EXPECT_EQ(starts.back().time, "last") << "a line that was cut short takes no other with it";
   keep_start(folder_, {.step = 0, .time = "anew"});
