@@ -1,6 +1,6 @@
 // Planning, verifying and simulating a large step: 8 pipeline ranks of 2 chunks, 16 expert-parallel
-// ranks, 48 layers, 64 micro-batches, interleaved, with delayed weight gradients. The whole must
-// take less than 2 seconds. `entries` is how many were simulated; one rank may stand for its stage.
+// ranks, 48 layers, 64 micro-batches, interleaved, with delayed weight gradients. The total must be
+// below 2 seconds. `entries`: number of simulated ones; one rank may represent its stage.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -105,8 +105,7 @@ void simulate(benchmark::State& state, SimulatedStep (*make)()) {
   state.counters["entries"] = static_cast<double>(entries);
 }
 
-// What is timed is right: the plans are legal, and a rank for its stage gives the step of all
-// ranks.
+// Checks the timed work: plans are legal, and one rank per stage gives the step of all ranks.
 bool holds() {
   return schedule::verify_plan(large_plans()).empty() &&
          sim::simulate(step_of_stages()).step_ns == sim::simulate(step_of_ranks()).step_ns;

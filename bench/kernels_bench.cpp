@@ -1,7 +1,7 @@
-// The operations of one decoder layer, one by one, at the sizes of `weft bench step`: 1024 rows,
-// hidden 512, 8 heads and 2 key/value heads of 64, 16 experts of width 256, top-4, vocabulary 8192.
-// `share` is the rate over that of a 2048^3 product measured at the start of the same run; `GB/s`
-// counts each operand's bytes once.
+// Operations of one decoder layer, one by one, at the sizes of `weft bench step`: 1024 rows, hidden
+// 512, 8 heads and 2 key/value heads of 64, 16 experts of width 256, top-4, vocabulary 8192.
+// `share`: the rate relative to a 2048^3 product measured at the start of the run. `GB/s` counts
+// each operand's bytes once.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ constexpr std::int64_t kTokens = 1024, kSequence = 512, kHidden = 512, kVocabula
 constexpr std::int64_t kHeads = 8, kGroups = 2, kHead = 64;
 constexpr std::int64_t kExperts = 16, kTopK = 4, kWidth = 256, kRows = kTokens * kTopK;
 
-// A stream and tensors of plausible values.
+// Stream, and tensors with plausible values.
 class Bench {
  public:
   Bench()
@@ -69,7 +69,7 @@ double seconds_of(const std::function<void()>& work) {
   return static_cast<double>(tensor::now_ns() - begin) * 1e-9;
 }
 
-// The ceiling: the best of a few 2048^3 products, in floating-point operations a second.
+// Ceiling: best of a few 2048^3 products, in floating-point operations per second.
 double ceiling() {
   static const double best = [] {
     Bench bench;
@@ -120,7 +120,7 @@ void grouped_linear(benchmark::State& state) {
   Bench b;
   const std::int64_t n = state.range(0), k = state.range(1), direction = state.range(2);
   const Tensor y = b.f32({kRows, n}), x = b.f32({kRows, k}), w = b.f32({kExperts, n, k});
-  const Tensor rows = b.i64({kExperts});  // uneven, as routers are
+  const Tensor rows = b.i64({kExperts});  // uneven, like a router's
   for (std::int64_t e = 0; e < kExperts; ++e) {
     rows.host<std::int64_t>()[e] = kRows / kExperts + (e - 8) * 16 + 8;
   }
@@ -132,7 +132,7 @@ void grouped_linear(benchmark::State& state) {
   });
 }
 
-// Useful operations only: pairs of a query and a key it may see.
+// Useful operations only: pairs of a query and a visible key.
 double attention_flops(double products) {
   const double pairs = static_cast<double>(kTokens * (kSequence + 1) / 2 * kHeads);
   return 2.0 * products * pairs * static_cast<double>(kHead);

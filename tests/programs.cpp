@@ -1,6 +1,5 @@
-// One program holds the tests of nearly all folders: what they share is compiled once. It is
-// started under the name of one of them, FOLDER_test, and then has only the tests of that folder;
-// as all_tests it has all.
+// One program holds the tests of nearly all folders, so that shared code is compiled once. Started
+// as FOLDER_test it has only the tests of that folder; started as all_tests it has all.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,7 +9,7 @@
 
 namespace {
 
-// The folder of tests/ in which a test is written.
+// Folder of tests/ that contains a test.
 std::string folder_of(const testing::TestInfo& test) {
   const std::string tests = WEFT_SOURCE_DIR "/tests/";
   const std::string file = test.file();
@@ -20,8 +19,8 @@ std::string folder_of(const testing::TestInfo& test) {
 
 enum class Of { Folder, Others };
 
-// Patterns for the tests of the folder, or for all others: whole suites, and one by one the tests
-// of suites that have some in each.
+// Patterns for the tests of the folder, or for all others: whole suites, and single tests of suites
+// with some in each.
 std::string patterns(Of which, const std::string& folder) {
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   std::string patterns;
@@ -40,8 +39,7 @@ std::string patterns(Of which, const std::string& folder) {
   return patterns;
 }
 
-// The filter that was asked for, in this folder alone. Behind its first '-' a filter names what is
-// left out.
+// Requested filter, restricted to this folder. A filter's first '-' begins the excluded names.
 std::string filter_for(const std::string& asked, const std::string& folder) {
   if (asked == "*") return patterns(Of::Folder, folder);
   if (asked.starts_with('-')) return patterns(Of::Folder, folder) + asked;
@@ -58,7 +56,7 @@ int main(int argc, char** argv) {
   if (name.ends_with(ending)) {
     const std::string folder = name.substr(0, name.size() - ending.size());
     GTEST_FLAG_SET(filter, filter_for(GTEST_FLAG_GET(filter), folder));
-    // What is timed, and the program that is started, run as they do for users.
+    // Timed tests, and the started program, run as for users.
     if (folder != "measure" && folder != "cli") weft::use_small_pages();
   }
   return RUN_ALL_TESTS();

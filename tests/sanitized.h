@@ -1,4 +1,4 @@
-// Whether the tests run under a sanitizer, where they are some ten times slower.
+// True under a sanitizer, where tests are some ten times slower.
 #pragma once
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// For this process and those that it starts; a kernel that cannot do it changes nothing.
+// Applies to this process and its children; without kernel support it has no effect.
 inline void use_small_pages() { ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 }  // namespace weft

@@ -1,12 +1,12 @@
-// What a process asks of CUDA, counted: loaded into it by the driver where CUDA_INJECTION64_PATH
-// names this library, and no part of weft. Calls are counted by thread and name, a call of the
-// driver only where the program made it itself; copies by what memory they are of; and what ran on
-// the default stream, on which everything waits for everything.
+// Counter of a process's CUDA calls. The driver loads it if CUDA_INJECTION64_PATH names this
+// library; it is no part of weft. It counts calls by thread and name (driver calls only if the
+// program made them itself), copies by kind of memory, and work on the default stream, which
+// synchronises with all streams.
 //
-// A launch of the optimizer's kernel (adamw) ends a period. At exit the counts of a quarter of all
-// periods are written, those from five to seven eighths of the run: long after its beginning, and
-// before its end. They go to WEFT_CUDA_CALLS as JSON with one count a line, so that awk reads it
-// too (tools/cuda_calls.sh).
+// A launch of the optimizer's kernel (adamw) ends a period. At exit it writes the counts of a
+// quarter of all periods, from five to seven eighths of the run: long after its beginning, and
+// before its end. WEFT_CUDA_CALLS names the JSON file, with one count per line, so that awk can
+// read it (tools/cuda_calls.sh).
 #include <cupti.h>
 
 #include <array>
@@ -35,28 +35,28 @@ using Clear = CUpti_ActivityMemset4;
 using Counts = std::map<std::string, std::int64_t>;
 using StreamId = std::pair<std::uint32_t, std::uint32_t>;  // context, stream
 
-// What the card did, when, and on which stream.
+// Work of the GPU, with time and stream.
 struct Work {
   std::uint64_t start = 0;
   const char* what = nullptr;
-  const char *from = nullptr, *to = nullptr;  // of a copy
+  const char *from = nullptr, *to = nullptr;  // kinds of memory of a copy
   StreamId stream;
 };
 
 struct Seen {
-  std::mutex mutex;  // of all that follows
+  std::mutex mutex;  // guards all that follows
   int threads = 0;
-  std::vector<std::uint64_t> ends;                   // of periods
+  std::vector<std::uint64_t> ends;                   // ends of periods
   std::vector<std::map<int, Counts>> calls = {{}};   // by period and thread
   std::map<std::string, std::int64_t> streams_made;  // by call, from the beginning
   std::vector<Work> work;
   std::int64_t dropped = 0;
   std::set<StreamId> default_streams;
   std::set<CUcontext> contexts;
-  std::map<std::string, std::int64_t> failed;  // calls of CUPTI, by why
+  std::map<std::string, std::int64_t> failed;  // CUPTI calls, by reason
 };
 
-// Never destroyed: threads of the driver may call until the process is gone.
+// Never destroyed: driver threads may call until the process ends.
 Seen& seen() {
   static Seen& all = *new Seen;
   return all;
@@ -82,8 +82,8 @@ std::string plain(std::string name) {
   return name;
 }
 
-// Which of the card's stream numbers stands for the default stream of a context. Not under the
-// mutex: what is asked may call back.
+// Finds the GPU's number of a context's default stream. Not under the mutex: the query may call
+// back.
 void look_at(CUcontext context) {
   Seen& all = seen();
   {
@@ -118,11 +118,11 @@ void count(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_Callbac
 }
 
 void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
-  thread_local int depth = 0;  // calls that this thread is in: a call makes others
+  thread_local int depth = 0;  // nesting depth of this thread's calls: a call makes others
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
   if (call.callbackSite == CUPTI_API_ENTER) {
     if (depth++ == 0) count(domain, id, call);
-  } else if (depth > 0) {  // not so at the end of the call that loaded this library
+  } else if (depth > 0) {  // false at the end of the call that loaded this library
     if (depth == 1) look_at(call.context);
     --depth;
   }
@@ -188,7 +188,7 @@ take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::si
   std::free(buffer);
 }
 
-// From period `first` up to, but not, period `end`.
+// Periods from `first` up to `end`, exclusive.
 struct Window {
   std::size_t first = 0, end = 0;
 

@@ -11,8 +11,8 @@ namespace bf16_reference_test {
 
 using base::text;
 
-// The tensors of a bf16.safetensors of the Mixtral model: 8 sequences of 24 tokens, each with 2 of
-// 4 experts in 2 layers.
+// Tensors of a bf16.safetensors of the Mixtral model: 8 sequences of 24 tokens, each with 2 of 4
+// experts in 2 layers.
 class Bf16File : public CheckpointFolder {
  protected:
   Bf16File() {
@@ -62,7 +62,7 @@ class Bf16File : public CheckpointFolder {
 };
 
 TEST_F(Bf16File, ChoicesAreReadBySequenceAndErrorsByName) {
-  experts_["experts.1"][std::size_t(3 * 24 * 2 + 1)] = 3;  // the second expert of a first token
+  experts_["experts.1"][std::size_t(3 * 24 * 2 + 1)] = 3;  // second expert of a first token
   write();
   const Bf16Reference bf16 = read();
   EXPECT_EQ(bf16.error("logits"), 0.01);

@@ -77,7 +77,7 @@ TEST_F(Conversion, WhatIsThereIsNotReplacedAndNothingHalfStays) {
   const HuggingFaceModel model(golden("qwen3_moe_tiny"));
   EXPECT_THROW(convert_to_checkpoint(model, "", dir_ / "c", stop), Enough);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()), 1);
-  // What a killed process left is taken over.
+  // Leftovers of a killed process are taken over.
   fs::create_directories(dir_ / "b.partial");
   base::write_whole(dir_ / "b.partial" / ".unfinished", "");
   base::write_whole(dir_ / "b.partial" / "model.safetensors", "half");
@@ -114,7 +114,7 @@ std::uint64_t data_bytes() {
   return 0;
 }
 
-// Runs it in a process of its own that may have so much more memory than it has now.
+// Runs `work` in a child process with `more_bytes` of additional memory.
 template <typename Work>
 int code_within(std::uint64_t more_bytes, const Work& work) {
   const pid_t child = ::fork();
@@ -136,7 +136,7 @@ int code_within(std::uint64_t more_bytes, const Work& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A model of 97 MiB, one parameter of which has 64.
+// Model of 97 MiB with a parameter of 64 MiB.
 TEST_F(Conversion, HoldsAFewBuffersWhateverTheModel) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory is not bounded";
   HuggingFaceConfig config = read_huggingface_config(golden("qwen3_moe_tiny"));

@@ -1,4 +1,4 @@
-// Whatever becomes of the files of a checkpoint: an error that names the file, or what was saved.
+// Damaged checkpoint files give an error that names the file, or the saved state.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,13 +22,13 @@ using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
 
-// `make soak` asks for more.
+// `make soak` sets more.
 int asked_damages() {
   const char* asked = std::getenv("WEFT_DAMAGES");
   return asked == nullptr ? 400 : std::atoi(asked);
 }
 
-// As a new file: some file systems sync one that replaces what was in it.
+// Writes a new file: some file systems sync a file that replaces another.
 void put(const fs::path& path, const std::string& bytes) {
   fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
@@ -61,7 +61,7 @@ class Damage : public ::testing::Test {
     return t;
   }
 
-  // What reading the folder says; empty: it read what was saved.
+  // Error of reading the folder; empty: it read the saved state.
   std::string complaint() {
     try {
       const Manifest manifest = read_manifest(folder_);
@@ -85,7 +85,7 @@ class Damage : public ::testing::Test {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random_);
   }
 
-  // Some bytes changed, lost, doubled or added.
+  // Changes, removes, repeats or adds some bytes.
   std::string damaged(std::string bytes) {
     const std::size_t at = below(bytes.size()), length = 1 + below(40);
     switch (below(6)) {
@@ -132,7 +132,7 @@ TEST_F(Damage, IsFoundByReadingEveryByte) {
     std::string damaged = bytes_;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
     put(shard_, damaged);
-    EXPECT_TRUE(wrong_files(folder_, manifest).empty());  // by sizes
+    EXPECT_TRUE(wrong_files(folder_, manifest).empty());  // by size
     const std::vector<std::string> wrong = verify();
     ASSERT_EQ(wrong.size(), 1u);
     EXPECT_NE(wrong[0].find(shard_.string()), std::string::npos) << wrong[0];
@@ -164,8 +164,7 @@ TEST_F(Damage, OfAManifestIsAlwaysFoundAndNamed) {
   }
 }
 
-// With a checksum that is right: there is no telling what it says, and nothing worse than an error
-// comes of it.
+// With a valid checksum, any content is possible; an error is the worst result.
 TEST_F(Damage, OfAManifestThatVouchesForItselfEndsInAnErrorOrNothing) {
   const std::string front = manifest_.substr(0, manifest_.rfind(",\"crc32c\":"));
   int errors = 0;

@@ -1,4 +1,4 @@
-// Folders of the checkpoint tests: the golden models, and one that goes when the test ends.
+// Folders of the checkpoint tests: the golden models, and a temporary folder per test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline std::filesystem::path golden(const std::string& name) {
   return std::filesystem::path(WEFT_SOURCE_DIR) / "tests/golden" / name;
 }
 
-// What a ConfigError says; empty where there is none.
+// Text of a ConfigError; empty: none.
 inline std::string complaint(const std::function<void()>& call) {
   try {
     call();

@@ -1,4 +1,4 @@
-// DeepSeek's families: what their published config.json files say, against the recipes.
+// DeepSeek's families: compares their published config.json files with the recipes.
 #include <nlohmann/json.hpp>
 
 #include "tests/checkpoint/golden_support.h"
@@ -11,7 +11,7 @@ namespace huggingface_deepseek_test {
 
 using Json = nlohmann::json;
 
-// What the published files of the families have in common.
+// Common part of the families' published files.
 Json common(const char* model_type) {
   return {{"model_type", model_type},
           {"architectures", {"DeepseekForCausalLM"}},
@@ -233,7 +233,7 @@ TEST(HuggingFaceDeepseek, SpellingsOfYarnThatDisagreeAreRejected) {
       says(complaint([&] { parse(types); }), "rope_scaling.type and rope_scaling.rope_type"));
 }
 
-// It stands in the table of angles; mscale_all_dim scales the scores beside it.
+// The factor is in the angle table; mscale_all_dim scales the scores separately.
 TEST(HuggingFaceDeepseek, AnAttentionFactorOfItsOwnDecidesTheMagnitude) {
   const auto magnitude = [](double factor, double mscale) {
     return 1 + 0.1 * mscale * std::log(factor);
@@ -254,7 +254,7 @@ TEST(HuggingFaceDeepseek, AnAttentionFactorOfItsOwnDecidesTheMagnitude) {
   EXPECT_TRUE(says(complaint([&] { parse(less); }), "attention_factor"));
 }
 
-// Transformers 4 takes max_position_embeddings / original_max_position_embeddings for the factor.
+// Transformers 4 uses max_position_embeddings / original_max_position_embeddings as the factor.
 TEST(HuggingFaceDeepseek, StretchedPositionsAreWrittenWhateverTheSequence) {
   HuggingFaceConfig config = parse(deepseek_v3());
   config.model.seq_length = 128;
@@ -295,7 +295,7 @@ TEST(HuggingFaceDeepseek, GroupsThatDoNotLimitAreWrittenAsOne) {
   }
 }
 
-// Transformers renormalises where the file does not say.
+// Transformers renormalises unless the file says otherwise.
 TEST(HuggingFaceDeepseek, OneExpertATokenMustBeSaidNotToBeRenormalised) {
   Json json = deepseek_v3();
   json["num_experts_per_tok"] = 1;
@@ -317,7 +317,7 @@ TEST(HuggingFaceDeepseek, NeighboursTurnTogetherInEveryV2) {
   EXPECT_TRUE(says(rejection(deepseek_v2_lite(), "rope_interleave", false), "rope_interleave"));
 }
 
-// Transformers calls them without asking whether there are any.
+// Transformers calls them unconditionally.
 TEST(HuggingFaceDeepseek, SharedExpertsAreNeededToWrite) {
   for (const Json& json : {deepseek_v3(), deepseek_v2_lite()}) {
     HuggingFaceConfig config = parse(json);
@@ -331,7 +331,7 @@ TEST(HuggingFaceDeepseek, GroupsAreScoredAsTheFamilyDoes) {
   Json narrow = deepseek_v3();
   narrow["topk_group"] = 2;
   EXPECT_EQ(parse(narrow).model.moe_router_group_score_topk, 2);
-  Json v2 = deepseek_v2_lite();  // as DeepSeek-V2 itself
+  Json v2 = deepseek_v2_lite();  // like DeepSeek-V2
   v2.update({{"topk_method", "group_limited_greedy"}, {"n_group", 8}, {"topk_group", 3}});
   EXPECT_EQ(parse(v2).model.moe_router_num_groups, 8);
   EXPECT_EQ(parse(v2).model.moe_router_group_topk, 3);
@@ -420,7 +420,7 @@ TEST(HuggingFaceDeepseek, OtherFamiliesCannotSayIt) {
 
 class HuggingFaceDeepseekFiles : public CheckpointFolder {
  protected:
-  // The tiny model's files with one tensor more.
+  // Files of the tiny model with one more tensor.
   void put_with(const std::string& name) {
     const HuggingFaceModel model(golden("deepseek_v3_tiny"));
     std::vector<NewTensor> tensors;

@@ -24,7 +24,7 @@ Values tensor_values(const SafetensorsFile& file, const std::string& name) {
   return values;
 }
 
-// A value for each element, different for each parameter.
+// Value per element, different for each parameter.
 Fetch made_up_values() {
   return [](const std::string& parameter, std::int64_t begin, std::span<float> out) {
     const std::uint64_t key = base::hash(parameter);

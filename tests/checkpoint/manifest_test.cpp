@@ -1,4 +1,4 @@
-// Manifests are read as what they are: files that nobody vouches for.
+// Manifests are read as untrusted files.
 #include "weft/checkpoint/manifest.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Manifest example() {
   return manifest;
 }
 
-// `text` with one part replaced and its checksum made right again.
+// `text` with one part replaced and a valid checksum.
 std::string forged(const std::string& from, const std::string& to) {
   std::string text = manifest_text(example());
   text.resize(text.rfind(",\"crc32c\":"));

@@ -1,4 +1,4 @@
-// The shapes of a model from its config.json alone, held to what is published and to small models'
+// Shapes of a model from its config.json alone, compared with publications and with small models'
 // weights.
 #include <nlohmann/json.hpp>
 
@@ -31,7 +31,7 @@ bool any_says(const std::vector<std::string>& all, std::string_view part) {
   });
 }
 
-// The biases of routers, which published weights hold and which are no parameters.
+// Router biases: published weights hold them, but they are no parameters.
 std::int64_t router_biases(const config::ModelConfig& model) {
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < model.num_layers; ++i) {
@@ -120,7 +120,7 @@ TEST(ModelShapes, WrongValuesNameTheirKeys) {
   EXPECT_TRUE(says(refusal("GLM-4.5", "num_experts_per_tok", "gone"), "num_experts_per_tok"));
 }
 
-// Python writes them; JSON has no such numbers.
+// Python writes such numbers, although JSON has none.
 TEST(ModelShapes, NumbersThatAreNotFiniteHurtOnlyWhereTheyCount) {
   Json json = published("Qwen3-8B");
   std::string text = json.dump();

@@ -1,4 +1,4 @@
-// What is there stays, unless the user says that it may go.
+// Existing folders stay unless the user allows their replacement.
 #include "weft/checkpoint/new_folder.h"
 
 #include <set>
@@ -90,7 +90,7 @@ TEST_F(NewFolders, WithTheWordOnlyWhatBelongsToTheModelGivesWay) {
 TEST_F(NewFolders, WhatIsNotFinishedLeavesTheOldOne) {
   put("out/model.safetensors", "old");
   {
-    NewFolder killed(dir_ / "killed");  // holds nothing but the mark of what is not whole
+    NewFolder killed(dir_ / "killed");  // contains only the mark of an unfinished folder
     for (const std::string& mark : names("killed.partial")) put("out.partial/" + mark, "");
   }
   put("out.partial/stale.safetensors", "of a killed process");
@@ -125,7 +125,7 @@ TEST_F(NewFolders, WhatComesMeanwhileStaysAndTheNewOneToo) {
   EXPECT_EQ(base::read_text(dir_ / "out.partial/model.safetensors"), "new");
 }
 
-// 5 GB in earnest; here as much as makes several files.
+// The real limit is 5 GB; this one gives several files.
 TEST_F(NewFolders, LargeWeightsAreSeveralFilesWithAnIndex) {
   const HuggingFaceModel model(golden("qwen3_moe_tiny"));
   const auto fetch = [&](const std::string& parameter, std::int64_t begin, std::span<float> out) {

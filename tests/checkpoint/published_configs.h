@@ -1,5 +1,5 @@
-// What the config.json of published models says of their shapes, with the parameters that their
-// makers name (layers of multi-token prediction left out).
+// Shapes in the config.json of published models, with the parameters that their makers state,
+// without multi-token prediction.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ struct PublishedConfig {
   const char* name;
   const char* json;
   std::int64_t parameters;
-  std::int64_t mtp;  // of the layers that predict further ahead
+  std::int64_t mtp;  // multi-token prediction layers
 };
 
 inline constexpr std::array kPublishedConfigs = std::to_array<PublishedConfig>({

@@ -13,7 +13,7 @@ struct Reads {
   std::int64_t elements = 0, most = 0;
 };
 
-// Of a tensor whose elements are their own places.
+// Reads a tensor whose elements equal their index.
 Reads read(const tensor::Slice& slice) {
   Reads reads;
   const std::vector<tensor::Run> runs = tensor::runs_of(slice);
@@ -46,7 +46,7 @@ TEST(RunReads, TakeNothingThatIsFarFromWhatIsWanted) {
   EXPECT_EQ(reads.elements, 30 * 5000);
 }
 
-// Two ranks that share the columns of an output projection: each reads its half.
+// Two ranks share the columns of an output projection: each reads its half.
 TEST(RunReads, OfAWideMatrixTakeOnlyTheColumnsOfARank) {
   const Reads reads = read(tensor::slice_of({64, 4096}, {{{0, 64}}, {{2048, 2048}}}));
   EXPECT_EQ(reads.elements, 64 * 2048);

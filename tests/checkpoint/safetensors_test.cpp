@@ -7,7 +7,7 @@
 namespace weft::checkpoint {
 namespace safetensors_test {
 
-// A file of a header text and `data` zero bytes.
+// File with a header text and `data` zero bytes.
 std::string file_of(const std::string& header, std::size_t data) {
   const std::uint64_t length = header.size();
   std::string file(sizeof length, '\0');
@@ -47,7 +47,7 @@ TEST(SafetensorsHeader, EveryTruncationIsRejected) {
   }
 }
 
-// As of a sparse file, which has any size it likes.
+// Like a sparse file of any size.
 TEST(SafetensorsHeader, NoMemoryIsTakenForTheSizeThatAFileClaims) {
   const std::uint64_t claimed = std::uint64_t{1} << 41;
   const std::string said = complaint([&] {

@@ -1,5 +1,5 @@
 // config.json of small models, as Transformers 5.17 writes them, each with the elements of its
-// model.safetensors (an embedding and a head that are repeated in it left out).
+// model.safetensors, without repeated embeddings and heads.
 #pragma once
 
 #include <array>

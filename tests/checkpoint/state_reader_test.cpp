@@ -1,4 +1,4 @@
-// Every byte that is read was checked, and every element that is wanted was stored.
+// Every byte read is checked, and every wanted element was stored.
 #include "weft/checkpoint/state_reader.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class StateReading : public ::testing::Test {
     return write_shard(folder_, rank, entries, read_tensors(*bench_.stream, entries));
   }
 
-  // What each way to read a tensor says, one after the other; "" of one that finds nothing wrong.
+  // Error of each way to read a tensor, in turn; "": none.
   std::vector<std::string> complaints(const Manifest& manifest,
                                       const std::string& name,
                                       std::int64_t elements) {
@@ -72,7 +72,7 @@ class StateReading : public ::testing::Test {
   fs::path folder_;
 };
 
-// Two tensors of two blocks each; a bit at the first and the last byte of each block.
+// Two tensors of two blocks each; a changed bit at the first and the last byte of each block.
 TEST_F(StateReading, TheChecksumOfEveryBlockIsCompared) {
   constexpr auto kInBlock = static_cast<std::int64_t>(kBlockBytes / sizeof(float));
   constexpr std::int64_t kElements = kInBlock + 5;
@@ -102,7 +102,7 @@ TEST_F(StateReading, TheChecksumOfEveryBlockIsCompared) {
   }
 }
 
-// Two ranks have a range each, and one element between them is nobody's.
+// Two ranks store a range each, and no rank stores the element between them.
 TEST_F(StateReading, AHoleOfOneElementBetweenStoredRangesIsFound) {
   const auto range = [](std::int64_t begin, std::int64_t count) {
     tensor::Slice slice = tensor::whole_slice({8});

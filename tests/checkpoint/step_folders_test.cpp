@@ -1,4 +1,4 @@
-// Which of a run's checkpoints is the newest.
+// Newest of a run's checkpoints.
 #include "weft/checkpoint/step_folders.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class StepFolders : public ::testing::Test {
   }
   ~StepFolders() override { fs::remove_all(top_); }
 
-  // As a save does, up to its manifest; `what` tells contents apart.
+  // Writes a step's folder up to its manifest; `what` distinguishes contents.
   void write_step(std::int64_t step, std::int64_t what = 0) const {
     const fs::path made = make_step_folder(folder_, step);
     Manifest manifest{.step = step, .samples = what};
@@ -69,7 +69,7 @@ TEST_F(StepFolders, ASaveThatEndedBeforeTheTrackerIsTheNewest) {
 TEST_F(StepFolders, WhatARunLeftWhenItWentBackIsNotFoundAgain) {
   for (const std::int64_t step : {10, 20, 30}) save(step);
   EXPECT_EQ(found(10), "iter_0000010");
-  save(20, 1);  // by a run that went on from 10
+  save(20, 1);  // by a run that continued from 10
   EXPECT_EQ(found(), "iter_0000020") << "30 follows what 20 was before";
   write_step(25, 1);
   EXPECT_EQ(found(), "iter_0000025");

@@ -1,4 +1,4 @@
-// What a rank of a communicator test works with.
+// Working set of a rank in a communicator test.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ using tensor::Shape;
 using tensor::StreamRole;
 using tensor::Tag;
 
-// Pretended: peers hold and send what this rank does (the fake backend). Returning: the same, but
-// rows and messages sent to a peer return from it (the loopback backend).
+// Pretended: peers hold and send this rank's data (the fake backend). Returning: rows and messages
+// sent to a peer also return from it (the loopback backend).
 enum class Peers { Real, Pretended, Returning };
 
-// Streams are joined before the pool and the communicators go.
+// Streams end before the pool and the communicators.
 struct Bench {
   Bench(Endpoint& at, Peers kind, StreamRole role, DeviceKind device = DeviceKind::Cpu);
   // All ranks of the world, in order.
   std::unique_ptr<Communicator> everyone(const std::string& name);
   Tensor tensor(DType dtype, Shape shape) { return {pool, dtype, shape, Tag::Communication}; }
-  // The rank whose data arrives where that of `peer` is expected.
+  // Rank whose data arrives in place of `peer`'s.
   int stands_for(int peer) const { return peers == Peers::Real ? peer : rank; }
 
   Endpoint& endpoint;
@@ -45,14 +45,14 @@ struct Bench {
   std::unique_ptr<Stream> stream, other;
 };
 
-// Element `index` of what `rank` holds in round `round`: any bits for bf16 and the integers; for
-// fp32 and fp64, magnitudes so apart that a sum depends on its order.
+// Writes element `index` of `rank`'s data in round `round`. bf16 and integers get any bits; fp32
+// and fp64 get magnitudes for which a sum depends on its order.
 void fill(Bench& bench, const Tensor& tensor, int rank, int round);
-// The bytes fill would write, for `elements`.
+// Bytes that fill would write, for `elements`.
 std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int round);
 
 std::vector<std::byte> bytes_of(Bench& bench, const Tensor& tensor);
-// InternalError naming the rank and the first byte that differs.
+// Throws InternalError naming the rank and the first differing byte.
 void expect_bytes(Bench& bench,
                   const Tensor& tensor,
                   const std::vector<std::byte>& expected,

@@ -31,7 +31,7 @@ float rank_sum(const Bench& bench, float base) {
   return sum;
 }
 
-// A group that waits holds up no other group.
+// A waiting group does not hold up other groups.
 void groups_run_beside_each_other(Bench& bench) {
   const auto slow = bench.everyone("slow");
   const auto fast = bench.everyone("fast");
@@ -60,7 +60,7 @@ void groups_run_beside_each_other(Bench& bench) {
   CHECK(number(bench, b) == rank_sum(bench, 2), "fast: {}", number(bench, b));
 }
 
-// The order of calls counts, not the order in which streams get to them.
+// The order of calls counts, not the order in which streams reach them.
 void one_group_runs_on_two_streams(Bench& bench) {
   const auto rank = static_cast<float>(bench.rank);
   for (int round = 0; round < 5; ++round) {
@@ -79,7 +79,7 @@ void one_group_runs_on_two_streams(Bench& bench) {
   }
 }
 
-// Some ranks only, and the whole world backwards.
+// Subsets of the ranks, and the whole world in reverse.
 void groups_may_be_any_ranks(Bench& bench) {
   std::vector<int> alike, backwards;
   for (int i = bench.rank % 2; i < bench.world; i += 2) alike.push_back(i);
@@ -110,7 +110,7 @@ void groups_may_be_any_ranks(Bench& bench) {
 void same_name_twice_is_two_groups(Bench& bench) {
   const auto first = bench.everyone("twin"), second = bench.everyone("twin");
   const Tensor a = one(bench, 1), b = one(bench, 2);
-  // Half of the ranks use them in the other order; each has its own stream.
+  // Half of the ranks use them in reverse order; each has its own stream.
   if (bench.rank % 2 == 0) first->all_reduce(*bench.stream, a, Reduce::Sum);
   second->all_reduce(*bench.other, b, Reduce::Sum);
   if (bench.rank % 2 != 0) first->all_reduce(*bench.stream, a, Reduce::Sum);
@@ -120,7 +120,7 @@ void same_name_twice_is_two_groups(Bench& bench) {
   CHECK(number(bench, a) == n && number(bench, b) == 2 * n, "{}", number(bench, a));
 }
 
-// A pair that sends both ways at once, as pipeline neighbours do.
+// A pair that sends both ways at once, like pipeline neighbours.
 void neighbours_send_both_ways(Bench& bench) {
   if (bench.world == 1 || bench.rank > 1) return;
   const int peer = 1 - bench.rank;

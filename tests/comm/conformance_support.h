@@ -1,5 +1,5 @@
-// The one table of what every backend must do. A case runs on every rank of a world and throws
-// where the backend is wrong, so that ranks may be threads or processes.
+// Table of cases for every backend. A case runs on every rank of a world and throws if the backend
+// is wrong; ranks may be threads or processes.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ enum class Suits { Every, Threaded, RealThreaded };
 
 struct ConformanceCase {
   std::string name;
-  Suits suits = Suits::Every;  // needs streams of their own thread, or peers that exist
+  // Threaded: needs streams with their own threads; Real: needs existing peers
+  Suits suits = Suits::Every;
   void (*run)(Bench&) = nullptr;
 };
 
@@ -25,7 +26,7 @@ void run_conformance(const ConformanceCase& test,
                      StreamRole role,
                      DeviceKind device);
 
-// The parts of the table.
+// Parts of the table.
 std::vector<ConformanceCase> exchange_cases();
 std::vector<ConformanceCase> reduction_cases();
 std::vector<ConformanceCase> concurrency_cases();

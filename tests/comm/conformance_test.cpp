@@ -5,7 +5,7 @@
 namespace weft::comm {
 namespace conformance_test {
 
-// SlowFabric and Jitter are threads over emulated links, LoopbackFabric is one rank alone.
+// SlowFabric and Jitter: threads over emulated links. LoopbackFabric: a single rank.
 enum class Backend { Threads, SlowFabric, Jitter, Fake, Loopback, LoopbackFabric };
 
 std::string name_of_backend(Backend backend) {
@@ -50,7 +50,7 @@ struct Arrangement {
   const ConformanceCase* test;
 };
 
-// Emulated links change when bytes arrive and not how they are moved: one device does there.
+// Emulated links change only the time of arrival: one device suffices.
 std::vector<DeviceKind> devices_for(Backend backend) {
   const bool emulated = backend == Backend::SlowFabric || backend == Backend::Jitter;
   if (emulated) return {DeviceKind::Cpu};

@@ -48,13 +48,13 @@ void gathers_in_place(Bench& bench) {
   expect_bytes(bench, all, expected, "in place");
 }
 
-// Rows from one rank to another: a pattern with zeros, and both triangles different.
+// Rows between ranks: a pattern with zeros and different triangles.
 std::int64_t rows_between(int from, int to, int pattern) {
   if (pattern == 0) return 0;
   return (from * 2 + to * pattern) % 5;
 }
 
-// The rows a rank sends to another are marked by both.
+// Mark of the rows from one rank to another.
 int mark(int from, int to) { return 10 * from + to; }
 
 struct RowTensors {
@@ -114,7 +114,7 @@ void exchanges_rows(Bench& bench) {
   }
 }
 
-// Blocks of every member: what leaves by member and arrives by block, and back.
+// Blocks of every member: leave by member, arrive by block, and return.
 void exchanges_blocks(Bench& bench) {
   constexpr int kBlocks = 3;
   const auto rows_of = [](int from, int to, int block) { return rows_between(from, to, block); };
@@ -164,7 +164,7 @@ void exchanges_blocks(Bench& bench) {
   bench.stream->synchronize();
   expect_bytes(bench, sorted, by_block, "by block");
   expect_bytes(bench, plain, by_member, "by member");
-  // Back to where it came from.
+  // Back to their source.
   const Tensor home = tensor_of(rows_in(leaving));
   bench.all->all_to_all(*bench.stream, home, sorted, send_rows, {receive_rows, RowOrder::ByBlock});
   bench.stream->synchronize();
@@ -205,7 +205,7 @@ void broadcasts(Bench& bench) {
   }
 }
 
-// Round the ring; rank 0 sends first and the others receive first, so one stream is enough.
+// Ring: rank 0 sends first and the others receive first, so one stream suffices.
 void passes_round(Bench& bench) {
   if (bench.world == 1) return;
   const int next = (bench.rank + 1) % bench.world;
@@ -221,7 +221,7 @@ void passes_round(Bench& bench) {
     bench.stream->synchronize();
     auto expected = filled(DType::BF16, rows * kWidth, before, round);
     if (bench.peers == Peers::Returning) {
-      expected = filled(DType::BF16, rows * kWidth, bench.rank, 0);  // the first that was sent
+      expected = filled(DType::BF16, rows * kWidth, bench.rank, 0);  // first one sent
     }
     const bool has_sent = bench.rank == 0 || round > 0;
     if (bench.peers == Peers::Pretended || (bench.peers == Peers::Returning && !has_sent)) {

@@ -1,5 +1,5 @@
-// Meetings over emulated links: never earlier than the model says, contending for ports, and ended
-// by a failure. How much later they end is for a bench to tell.
+// Operations over emulated links: never earlier than the model, contending for ports, and ended by
+// a failure. A bench measures the delay beyond the model.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ constexpr std::int64_t kFloats = 50000;  // 200 kB: 10 ms on the wire
 constexpr double kPart = 4.0 * kFloats / kBytesPerSecond;
 constexpr grid::Link kLink{.bytes_per_second = kBytesPerSecond, .latency_seconds = kLatency};
 
-// Runs `body` on three ranks over `fabric` and holds that it takes every rank `seconds` or more.
+// Runs `body` on three ranks over `fabric` and expects at least `seconds` on every rank.
 void expect_at_least(double seconds,
                      const grid::Fabric& fabric,
                      const std::function<void(Bench&)>& body) {
@@ -30,7 +30,7 @@ void expect_at_least(double seconds,
       bench.stream->synchronize();
       bench.other->synchronize();
       const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-      // Clocks are read in nanoseconds, and so rounded.
+      // Clocks round to nanoseconds.
       EXPECT_GE(took, seconds - 1e-8) << "on rank " << bench.rank;
     });
   });
@@ -70,7 +70,7 @@ TEST(EmulatedFabric, SenderAndReceiverBothStayUntilTheBytesHavePassed) {
     fill(bench, data, bench.rank, 0);
     if (bench.rank == 0) bench.all->send(*bench.stream, data, 1);
     if (bench.rank == 1) bench.all->receive(*bench.stream, data, 0);
-    // Rank 2 has no part in it.
+    // Rank 2 takes no part.
     if (bench.rank == 2) std::this_thread::sleep_for(std::chrono::duration<double>(2 * kPart));
   });
 }
@@ -87,14 +87,13 @@ TEST(EmulatedFabric, GroupsContendForTheSamePorts) {
 
 TEST(EmulatedFabric, MachinesAreJoinedByTheOtherLink) {
   const grid::Link slow{.bytes_per_second = kBytesPerSecond / 2, .latency_seconds = 5 * kLatency};
-  // Rank 2 is alone in its machine and takes in two parts.
+  // Rank 2 is alone on its machine and receives two parts.
   expect_at_least(2 * kPart + 5 * kLatency,
                   {.ranks_per_node = 2, .intra = kLink, .inter = slow},
                   [](Bench& bench) { all_to_all(bench, *bench.all, *bench.stream); });
 }
 
-// A transfer of hours between ranks 0 and 1, which rank 2 ends; in time, because otherwise the test
-// would run for hours.
+// Transfer of hours between ranks 0 and 1, which a failure of rank 2 ends.
 TEST(EmulatedFabric, AFailureEndsASlowTransfer) {
   const grid::Fabric fabric{.intra = {.bytes_per_second = 1}};
   std::string error;
@@ -142,7 +141,7 @@ TEST(EmulatedFabric, IsForThreadsAndOneRankAloneOnly) {
   }
 }
 
-// Runs `body` on one rank of three over loopback, on `fabric`; how long it took.
+// Runs `body` on one rank of three over loopback, on `fabric`; returns its duration.
 double seconds_alone(const std::optional<grid::Fabric>& fabric,
                      const std::function<void(Bench&)>& body) {
   double seconds = 0;
@@ -198,7 +197,7 @@ TEST(EmulatedFabric, OneRankAloneChangesItsLinks) {
   });
 }
 
-// A transfer of hours, which the rank itself ends.
+// Transfer of hours, which the rank itself ends.
 TEST(EmulatedFabric, AFailureOfOneRankAloneEndsItsSlowTransfer) {
   std::string error;
   try {

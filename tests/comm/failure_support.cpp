@@ -60,7 +60,7 @@ void nobody_sends(Bench& bench) {
 }
 
 void rows_differ(Bench& bench) {
-  // Everyone sends a row to everyone; rank 0 sends three to rank 1, which expects four.
+  // Every rank sends a row to every other; rank 0 sends three to rank 1, which expects four.
   std::vector<std::int64_t> out(3, 1), in(3, 1);
   if (bench.rank == 0) out[1] = 3;
   if (bench.rank == 1) in[0] = 4;
@@ -72,7 +72,7 @@ void rows_differ(Bench& bench) {
 }
 
 void blocks_differ(Bench& bench) {
-  // Two blocks for everyone, of one row each; rank 0 sends rank 1 both rows in the first.
+  // Two blocks of one row for every rank; rank 0 sends rank 1 both rows in the first.
   std::vector<std::int64_t> out(6, 1);
   const std::vector<std::int64_t> in(6, 1);
   if (bench.rank == 0) out[2] = 2, out[3] = 0;

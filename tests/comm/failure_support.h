@@ -1,5 +1,5 @@
-// What can go wrong between ranks, and what must be said about it. Three ranks, a timeout of
-// kFailureTimeout; a scenario throws on at least one rank.
+// Failures between ranks, and the expected errors. Three ranks, a timeout of kFailureTimeout; a
+// scenario throws on at least one rank.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline constexpr double kFailureTimeout = 0.4;
 struct FailureScenario {
   std::string name;
   void (*run)(Bench&) = nullptr;
-  std::vector<std::string> says;  // all of these, in the error
+  std::vector<std::string> says;  // the error contains all of these
 };
 
 const std::vector<FailureScenario>& failure_scenarios();

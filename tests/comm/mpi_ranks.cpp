@@ -2,8 +2,8 @@
 //
 //   comm_mpi_ranks conformance | killed | stuck | meet | <a failure scenario>
 //
-// Says what went wrong on standard error, as cli/ would, and exits with 1; and how long it took, by
-// its own clock: what the launcher does before and after is not the ranks' time.
+// Prints errors on standard error, like cli/, and exits with 1. Also prints its duration by its own
+// clock, which excludes the launcher's time.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -30,7 +30,7 @@ void run_conformance_table(Endpoint& endpoint) {
   std::printf("rank %d: %d cases hold\n", endpoint.rank(), held);
 }
 
-// Rank 1 ends without a word, or not at all, while the others wait for it.
+// Rank 1 dies silently, or hangs, while the others wait for it.
 void lose_rank_1(Endpoint& endpoint, std::string_view how) {
   Bench bench(endpoint, Peers::Real, StreamRole::Communication);
   if (endpoint.rank() == 1 && how == "killed") std::raise(SIGKILL);
@@ -41,13 +41,13 @@ void lose_rank_1(Endpoint& endpoint, std::string_view how) {
   });
 }
 
-// As ranks of NCCL that mpirun started find each other: MPI says where, then it is gone.
+// Rendezvous of NCCL ranks started by mpirun: MPI gives the address, then it ends.
 void meet() {
   Environment environment;
   for (const char* name : rendezvous::variables()) {
     if (const char* value = std::getenv(name)) environment[name] = value;
   }
-  // As on several machines: rank 0 is reached by the name of its own.
+  // As on several machines: rank 0 is reached by its host name.
   environment.erase("OMPI_COMM_WORLD_LOCAL_SIZE");
   const rendezvous::Place place = rendezvous::place_from(environment, 0, rendezvous::meet_over_mpi);
   rendezvous::Store store(place, "", 20);

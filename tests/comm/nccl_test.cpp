@@ -1,4 +1,4 @@
-// Ranks on GPUs. NCCL takes one rank a card, so that on one card one rank sends to itself.
+// Ranks on GPUs. NCCL takes one rank per GPU, so on a single GPU one rank sends to itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-// Why no rank runs here; empty where one does.
+// Reason why no rank can run here; empty: one can.
 const std::string& why_no_nccl() {
   static const std::string kReason = [] {
     if (!devices::why_no_gpu().empty()) return devices::why_no_gpu();
@@ -74,7 +74,7 @@ TEST_F(Nccl, OneRankThatSendsToItselfConforms) {
     for (const StreamRole role : {StreamRole::Communication, StreamRole::Alone}) {
       for (const ConformanceCase& test : conformance_cases()) {
         if (!suits(test, Peers::Real, role)) continue;
-        if (test.name == "GroupsRunBesideEachOther") continue;  // NCCL wants one order of them all
+        if (test.name == "GroupsRunBesideEachOther") continue;  // NCCL needs a common order of all
         SCOPED_TRACE(test.name);
         run_conformance(test, endpoint, Peers::Real, role, DeviceKind::Cuda);
       }
@@ -110,7 +110,7 @@ TEST_F(Nccl, RowsThatDoNotFitAreAnErrorOfTheStream) {
   EXPECT_NE(error.find("[5] rows; the tensor has 4"), std::string::npos) << error;
 }
 
-// The first stream hands its work over from a thread of its own, because of the host work.
+// Because of the host work, the first stream issues from its own thread.
 TEST_F(Nccl, GroupsOnSeveralStreamsKeepTheirOrder) {
   run_nccl(alone(), [](Endpoint& endpoint) {
     Bench bench(endpoint, Peers::Real, StreamRole::Communication, DeviceKind::Cuda);

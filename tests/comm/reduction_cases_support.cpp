@@ -29,7 +29,7 @@ std::vector<std::byte> reduce_serially(const std::vector<std::vector<std::byte>>
   return result;
 }
 
-// One after the other in member order: the bits that every backend must reproduce.
+// Reduces in member order: the bits that every backend must reproduce.
 std::vector<std::byte> reduced(const Bench& bench,
                                DType dtype,
                                std::int64_t elements,
@@ -46,7 +46,7 @@ std::vector<std::byte> reduced(const Bench& bench,
 void reduces_everywhere(Bench& bench) {
   for (const DType dtype : kReducible) {
     for (const Reduce reduce : {Reduce::Sum, Reduce::Max}) {
-      if (dtype == DType::I64 && reduce == Reduce::Max) continue;  // signed: a case of its own
+      if (dtype == DType::I64 && reduce == Reduce::Max) continue;  // signed: a separate case
       for (const std::int64_t elements : {0, 1, 2, 5, 17, 1031}) {
         const Tensor data = bench.tensor(dtype, {elements});
         fill(bench, data, bench.rank, 1);
@@ -59,8 +59,7 @@ void reduces_everywhere(Bench& bench) {
   }
 }
 
-// Chunks longer than the segment that is exchanged at a time (1 MiB of a CPU's, 4 MiB of a GPU's),
-// of uneven length.
+// Chunks longer than the segment of an exchange (1 MiB on a CPU, 4 MiB on a GPU), of uneven length.
 void reduces_large(Bench& bench) {
   const std::int64_t each = bench.device->name() == "cuda" ? 1'048'800 : 262'200;
   const std::int64_t elements = each * bench.world + 1;

@@ -1,4 +1,4 @@
-// Ranks that find each other over TCP: here they are threads of one process.
+// Rendezvous over TCP; ranks are threads of one process.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -34,7 +34,7 @@ std::string error_of(const std::function<void()>& body) {
   return "no error";
 }
 
-// One that nobody listens at now.
+// Port without a listener.
 int free_port() {
   const base::Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0), "a socket");
   sockaddr_in at{};
@@ -50,7 +50,7 @@ Place place_of(int rank, int world, int port) {
   return {.rank = rank, .world = world, .local_rank = rank, .port = port};
 }
 
-// Runs each on a thread of its own; what each ended with.
+// Runs each function on its own thread; returns their errors.
 std::vector<std::string> errors_of(const std::vector<std::function<void()>>& ranks) {
   std::vector<std::string> errors(ranks.size());
   std::vector<std::thread> threads;
@@ -61,7 +61,7 @@ std::vector<std::string> errors_of(const std::vector<std::function<void()>>& ran
   return errors;
 }
 
-// The same body on every rank of a world.
+// Runs one body on every rank of a world.
 std::vector<std::string> run_world(int world,
                                    const std::function<void(Store&, int rank)>& body,
                                    int port = free_port()) {
@@ -107,7 +107,7 @@ TEST(Place, IsWhatOpenMpiSays) {
   EXPECT_EQ(place_from(all, 4).rank, 3);
   EXPECT_EQ(place_from(all, 4).address, "127.0.0.1");
   EXPECT_GT(place_from(all, 4).port, 0);
-  all["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";  // on several machines nobody knows rank 0's
+  all["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";  // on several machines, rank 0's address is unknown
   const std::string error = error_of([&] { place_from(all, 4); });
   EXPECT_TRUE(has(error, "MASTER_ADDR is not set")) << error;
   EXPECT_TRUE(has(error, "MASTER_PORT is not set")) << error;
@@ -281,7 +281,7 @@ TEST(Store, AFailureReachesAllAndTheFirstCounts) {
 TEST(Store, AProcessThatEndsWithoutAWordIsNamed) {
   for (const int gone : {0, 1}) {
     const auto errors = run_world(3, [&](Store& store, int rank) {
-      if (rank == gone) return;  // the connection ends, as that of a killed process does
+      if (rank == gone) return;  // the connection ends, like a killed process's
       store.get("what nobody puts");
     });
     for (int rank = 0; rank < 3; ++rank) {
@@ -300,7 +300,7 @@ TEST(Store, AValueThatNobodyPutsIsNamedInTime) {
   EXPECT_TRUE(has(error, "'the key'")) << error;
 }
 
-// Strangers at the port: they say nothing, nonsense, half of a message, or go at once.
+// Other programs at the port: silent, sending garbage, sending half a message, or leaving at once.
 TEST(Store, StrangersChangeNothing) {
   const int port = free_port();
   std::atomic<bool> over = false;
@@ -316,7 +316,7 @@ TEST(Store, StrangersChangeNothing) {
         send_all(socket, words[i % 4], now);
         if (i < 20) silent.push_back(std::move(socket));
       } catch (const base::SystemError&) {
-        continue;  // nobody is let in any more
+        continue;  // no connection is accepted any more
       }
     }
   });

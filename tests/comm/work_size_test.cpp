@@ -1,4 +1,4 @@
-// What the trace is told about an operation is what the operation does.
+// An operation's size in the trace equals its real size.
 #include <gtest/gtest.h>
 
 #include "tests/comm/bench_support.h"
@@ -6,7 +6,7 @@
 namespace weft::comm {
 namespace work_size_test {
 
-// The one operation that `call` enqueues: its size for the trace, against the bytes counted.
+// Size of the single operation that `call` enqueues, compared with the counted bytes.
 tensor::WorkSize size_of_one(Bench& bench, const std::function<void(Stream&)>& call) {
   const auto sent = [&] {
     std::int64_t bytes = 0;

@@ -27,7 +27,7 @@ const std::string& why_no_gpu() {
       kernels::make_cuda_device();
       return std::string();
     } catch (const base::SystemError& error) {
-      if (std::getenv("WEFT_TEST_NEEDS_GPU") != nullptr) throw;  // as tools/gpu_check.sh wants it
+      if (std::getenv("WEFT_TEST_NEEDS_GPU") != nullptr) throw;  // as tools/gpu_check.sh requires
       return std::string(error.what());
     }
   }();

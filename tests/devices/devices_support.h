@@ -1,4 +1,4 @@
-// The devices that tests run on: tables of tests take one as a parameter.
+// Devices for tests: tables of tests take one as a parameter.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,19 @@
 
 namespace weft::devices {
 
-// Cpu: the engine's own. HiddenCpu: a CPU whose device memory the host cannot touch (see
-// hidden_device_support.h): what forgets an upload or a download dies on it. Cuda: the first GPU.
+// Cpu: the engine's. HiddenCpu: CPU whose device memory the host cannot address (see
+// hidden_device_support.h): a missing upload or download crashes on it. Cuda: the first GPU.
 enum class DeviceKind { Cpu, HiddenCpu, Cuda };
-// Those that are there: without a GPU all but Cuda, and a test that is skipped says why.
+// Available devices: all except Cuda without a GPU, for which a skipped test gives the reason.
 const std::vector<DeviceKind>& all_devices();
-// Why there is no GPU to test on; empty where there is one. With WEFT_TEST_NEEDS_GPU in the
-// environment the program ends instead: tables of tests would be short without a word.
+// Reason for the lack of a GPU; empty: one is present. With WEFT_TEST_NEEDS_GPU in the environment
+// the program ends instead, so that tables of tests are never silently short.
 const std::string& why_no_gpu();
 
 std::string name_of(DeviceKind kind);
 std::unique_ptr<tensor::Device> make_device(DeviceKind kind, int threads = 1);
 
-// A device with a pool and one stream that is alone: what a test of single operations needs.
+// Device with a pool and one Alone stream, for tests of single operations.
 struct Workbench {
   explicit Workbench(int threads = 1, DeviceKind kind = DeviceKind::Cpu)
       : device(make_device(kind, threads)),

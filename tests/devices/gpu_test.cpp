@@ -5,7 +5,7 @@
 namespace weft::devices {
 namespace gpu_test {
 
-// Tables of tests take the GPU as one more device where there is one; this says when there is none.
+// Tables of tests include the GPU if present; this test reports its absence.
 TEST(Gpu, IsTestedToo) {
   if (!why_no_gpu().empty()) GTEST_SKIP() << "no test runs on a GPU: " << why_no_gpu();
   EXPECT_EQ(make_device(DeviceKind::Cuda)->name(), "cuda");

@@ -17,9 +17,9 @@ namespace {
 
 using tensor::Memory;
 
-// Of addresses, not of memory. A sanitizer has taken most of them for itself.
+// Reserved addresses, not memory. A sanitizer has taken most addresses.
 constexpr std::size_t kReserved = std::size_t{kSanitized ? 2 : 64} << 30;
-constexpr std::size_t kPage = 64 << 10;  // as large as any machine's
+constexpr std::size_t kPage = 64 << 10;  // page size of the largest kind
 
 std::byte* reserve(int rights) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -28,7 +28,7 @@ std::byte* reserve(int rights) {
   return static_cast<std::byte*>(at);
 }
 
-// Pieces of the reservation; those given back are given out again by their size.
+// Allocator over the reservation; freed pieces are reused by size.
 class HiddenMemory {
  public:
   static HiddenMemory& of_this_process() {

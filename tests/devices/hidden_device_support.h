@@ -1,6 +1,6 @@
-// A CPU whose device memory the host cannot touch, as that of a graphics card: addresses lie in a
-// reservation without access rights, and only kernels, copies and the transfers of a stream
-// translate them to where the bytes are. Whoever follows such an address without them dies at once.
+// CPU device whose memory the host cannot address, as a GPU's: addresses lie in a reservation
+// without access rights. Only kernels, copies and a stream's transfers translate them. Any other
+// access crashes at once.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace weft::devices {
 
-// Devices of one process share the reservation, as ranks share a card.
+// Devices of a process share the reservation, as ranks share a GPU.
 std::unique_ptr<tensor::Device> make_hidden_device(int threads);
 
 }  // namespace weft::devices

@@ -30,7 +30,7 @@ class EventFiles : public ::testing::Test {
     if (protobuf_version().empty()) GTEST_SKIP() << "skipped: this build has no protobuf";
   }
 
-  // Steps [first, last] of a run that takes eight sequences a step.
+  // Writes steps [first, last] of a run with eight sequences per step.
   static void put_steps(EventFile& file, std::int64_t first, std::int64_t last, double value) {
     for (std::int64_t step = first; step <= last; ++step) {
       const std::vector<Event> events{

@@ -69,7 +69,7 @@ class Cursor {
   std::string_view left_;
 };
 
-// A field's number and how it is written, as they stand before it.
+// Key before a field: its number and wire type.
 constexpr std::uint64_t key(int field, int written) {
   return static_cast<std::uint64_t>(field << 3 | written);
 }

@@ -1,5 +1,5 @@
-// Event files as TensorBoard reads them, by a reader that shares nothing with the writer: frames,
-// checksums and messages are taken apart here, byte by byte.
+// Event files as TensorBoard reads them, by a reader independent of the writer: it parses frames,
+// checksums and messages byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct SeenEvent {
   std::vector<SeenScalar> scalars;
 };
 
-// std::runtime_error with what is wrong, at the first thing that is.
+// Throws std::runtime_error with the first error.
 std::vector<SeenEvent> see_events(const std::string& bytes);
 
-// What TensorBoard shows of a folder: every tag's values by step, of all event files. Throws also
-// where a file does not begin with its version, or where a tag has a step twice.
+// Curves that TensorBoard shows for a folder: each tag's values by step, over all event files. Also
+// throws if a file does not begin with its version, or if a tag has a step twice.
 using Curves = std::map<std::string, std::map<std::int64_t, float>>;
 Curves see_curves(const std::filesystem::path& folder);
 
-// In the order of their names.
+// Sorted by name.
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
 
 }  // namespace weft::events

@@ -1,5 +1,4 @@
-// Any bytes as a Chrome trace: read, and then every moment has its wall, or rejected with
-// ConfigError.
+// Any bytes as a Chrome trace: read, with a wall for every moment, or rejected with ConfigError.
 #include <cmath>
 #include <cstdlib>
 #include <sstream>

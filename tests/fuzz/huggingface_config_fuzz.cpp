@@ -1,5 +1,5 @@
-// Any bytes as a config.json: read or rejected with ConfigError; what is accepted can be written
-// and read again to the same text.
+// Any bytes as a config.json: read or rejected with ConfigError. An accepted one can be written and
+// read again to equal text.
 #include <cstdlib>
 
 #include "weft/base/error.h"

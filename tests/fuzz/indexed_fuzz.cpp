@@ -1,5 +1,5 @@
 // Any bytes as an .idx file beside a .bin whose size is the first byte: read or rejected with
-// ConfigError; what is accepted adds up.
+// ConfigError. An accepted one is consistent.
 #include <cstdlib>
 
 #include "weft/base/error.h"

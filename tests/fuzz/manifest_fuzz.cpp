@@ -1,5 +1,5 @@
-// Any bytes as a manifest whose checksum is right: read or rejected with ConfigError; what is
-// accepted is written as it was read, and no name leads out of the folder.
+// Any bytes as a manifest with a valid checksum: read or rejected with ConfigError. An accepted one
+// is written as it was read, and no name leads out of the folder.
 #include <cstdlib>
 #include <string>
 

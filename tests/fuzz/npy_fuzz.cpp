@@ -1,4 +1,4 @@
-// Any bytes as a .npy file: read or rejected with ConfigError; what is accepted fills the file.
+// Any bytes as a .npy file: read or rejected with ConfigError. An accepted array fills the file.
 #include <cstdlib>
 
 #include "weft/base/error.h"

@@ -1,5 +1,5 @@
-// Any bytes as a recipe: read and applied, or rejected with ConfigError; what is accepted dumps to
-// YAML that reads back to the same text.
+// Any bytes as a recipe: read and applied, or rejected with ConfigError. An accepted one dumps to
+// YAML that reads back to equal text.
 #include <unistd.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Runs a fuzzer without libFuzzer: on its kept seeds, and on what a fixed number of random changes
-// makes of them, the same in every run. `make test` does that; tests/fuzz/run.sh looks for new
-// paths. usage: PROGRAM SEED_FOLDER INPUTS
+// Runs a fuzzer without libFuzzer, on its kept seeds and on a fixed number of random changes of
+// them, equal in every run. `make test` uses it; tests/fuzz/run.sh looks for new paths. usage:
+// PROGRAM SEED_FOLDER INPUTS
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +25,7 @@ std::vector<std::string> read_all(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     paths.push_back(entry.path());
   }
-  std::ranges::sort(paths);  // a folder has no order of its own
+  std::ranges::sort(paths);  // folders are unordered
   std::vector<std::string> all;
   for (const std::filesystem::path& path : paths) {
     std::ifstream file(path, std::ios::binary);
@@ -63,7 +63,7 @@ class Changes {
       case 2:
         input.erase(at, length);
         return;
-      case 3:  // twice
+      case 3:  // repeat
         input.insert(at, std::string(input, at, length));
         return;
       case 4: {  // from another seed
@@ -72,7 +72,7 @@ class Changes {
         input.insert(at, other, from, 1 + below(64));
         return;
       }
-      default:  // the end is missing
+      default:  // cut the end
         input.resize(at);
     }
   }

@@ -1,5 +1,5 @@
-// Any bytes as a safetensors file: read or rejected with ConfigError, never worse; what is accepted
-// lies inside the file.
+// Any bytes as a safetensors file: read or rejected with ConfigError. An accepted tensor lies
+// inside the file.
 #include <cstdlib>
 
 #include "weft/base/error.h"

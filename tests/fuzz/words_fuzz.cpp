@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const std::vector<std::string> typed = base::split(text, '\n');
   for (const words::Audience audience : {words::Audience::Run, words::Audience::Perf}) {
     try {
-      // A folder without recipes: reading them is another fuzzer's, and would take all the time.
+      // Folder without recipes: another fuzzer reads recipes, which would take all the time.
       words::resolve_words("tests/fuzz/seeds/words", typed, audience);
     } catch (const base::ConfigError&) {
     }

@@ -1,4 +1,4 @@
-// The golden models in bf16, with the experts that they choose in fp32.
+// Golden models in bf16, with the experts that they choose in fp32.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ config::Config in_bf16() {
   return config;
 }
 
-// A reference run with a comparison in bf16 beside it.
+// Reference run with a bf16 comparison beside it.
 struct Reference {
   explicit Reference(const fs::path& at)
       : folder(at), model(at), run(at, model.huggingface_config()) {}
@@ -45,7 +45,7 @@ struct Reference {
   checkpoint::ReferenceRun run;
 };
 
-// What the routers choose for the first batch in fp32.
+// Router choices for the first batch in fp32.
 Choice choice_of(const Reference& reference) {
   Choice choice(static_cast<std::size_t>(reference.model.config().num_layers));
   on_ranks(reference_config({}, reference.model, reference.run), [&](Engine& engine) {
@@ -74,7 +74,7 @@ std::string_view bytes_of(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// Every tensor has the same error.
+// Writes a comparison in which every tensor has one error.
 void write_comparison(const Reference& reference, const Choice& choice, double error) {
   using checkpoint::FileDtype;
   std::vector<checkpoint::NewTensor> tensors;
@@ -108,7 +108,7 @@ void write_comparison(const Reference& reference, const Choice& choice, double e
       });
 }
 
-// A copy of a golden folder without its comparison in bf16.
+// Copy of a golden folder without its bf16 comparison.
 class Copy {
  public:
   explicit Copy(const std::string& name)
@@ -133,13 +133,13 @@ double error_of(const std::vector<Check>& checks, std::string_view name) {
 
 struct LayoutOfModel {
   std::string model, words;
-  double error = 0.03;  // the more layers, the more roundings
+  double error = 0.03;  // more layers round more often
 };
 void PrintTo(const LayoutOfModel& at, std::ostream* out) { *out << at.model << " " << at.words; }
 
 class Bf16Layouts : public ::testing::TestWithParam<LayoutOfModel> {};
 
-// A choice that went to the wrong token, layer or rank would be far away.
+// A choice at the wrong token, layer or rank would deviate far.
 TEST_P(Bf16Layouts, TakeTheReferencesChoice) {
   const Copy copy(GetParam().model);
   const Reference reference(copy.folder());
@@ -184,19 +184,20 @@ TEST(Bf16Reference, AnErrorThatHappensToBeNoneLeavesRoomForOneRounding) {
   write_comparison(reference, choice_of(reference), 0);
   const std::vector<Check> checks = reference.checks(in_bf16());
   for (const Check& check : checks) {
-    const double terms = check.name == "loss" ? 8 * 23 : 1;  // it is the mean of so many
+    // the loss is the mean of this number of terms
+    const double terms = check.name == "loss" ? 8 * 23 : 1;
     EXPECT_DOUBLE_EQ(check.tolerance, 1.5 * 0x1p-9 / std::sqrt(terms)) << check.name;
   }
   EXPECT_FALSE(std::ranges::all_of(checks, &Check::pass)) << "bf16 is not that exact";
 }
 
-// As files beside the golden models say, which Transformers computed on a GPU.
+// Compares with files beside the golden models that Transformers computed on a GPU.
 class Bf16Golden : public ::testing::TestWithParam<const char*> {
  protected:
   const Reference reference_{fs::path(WEFT_SOURCE_DIR) / "tests/golden" / GetParam()};
 };
 
-// With operations in one that plain ones round between.
+// With fused operations, where plain ones round in between.
 TEST_P(Bf16Golden, IsAsNearToTheReferenceAsTransformers) {
   config::Config config = in_bf16();
   config.model.apply_rope_fusion = reference_.model.config().qk_layernorm == config::QkNorm::Head;
@@ -206,8 +207,8 @@ TEST_P(Bf16Golden, IsAsNearToTheReferenceAsTransformers) {
   }
 }
 
-// One of qwen3_moe_deep's 93 tensors, the sixteen numbers of a key norm, is 1.55 times as far away
-// as Transformers; all others, and all of the other models, are as near.
+// One of qwen3_moe_deep's 93 tensors, the sixteen numbers of a key norm, deviates 1.55 times as far
+// as Transformers. All others, and all of the other models, are as near.
 TEST_P(Bf16Golden, PlainOperationsAreAsNearButForOneTensor) {
   constexpr double kAllowed = 1.5, kFarthest = 1.6;
   const bool deep = std::string(GetParam()) == "qwen3_moe_deep";

@@ -1,4 +1,4 @@
-// The parts of `weft bench gpu` on every device of this machine, on shapes that take no time.
+// Parts of `weft bench gpu` on every device of this machine, on shapes that take no time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TEST(DeviceStepBench, TimesTheMicroBatchAndOneSequence) {
   EXPECT_GT(step.shares.attention, 0);
   EXPECT_GT(step.issue_seconds_per_node, 0);
   EXPECT_FALSE(step.operations.empty());
-  // The loss of the micro-batch is the mean of those of its sequences: nothing was learned.
+  // Without training, the micro-batch's loss is the mean of its sequences'.
   ASSERT_EQ(step.losses.size(), 3u);
   EXPECT_NEAR(step.loss, (step.losses[0] + step.losses[1] + step.losses[2]) / 3, 1e-5);
 }

@@ -43,7 +43,7 @@ void add(WireTraffic& sum, const WireTraffic& part, double share) {
   sum.metadata += part.metadata * share;
 }
 
-// What a rank sent in one trip, on average, under uniform routing.
+// Mean bytes that a rank sent per transfer, under uniform routing.
 DispatchTraffic counted(const config::ModelConfig& model, const derive::DispatchShape& shape) {
   DispatchTraffic mean;
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// The planner's estimate stands in for a dry step where that takes long: it is near.
+// The planner's estimate replaces a slow dry step: it must be near.
 #include "weft/measure/memory/memory_estimate.h"
 
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@ namespace memory_estimate_test {
 
 using config::Config;
 
-// `weft check` believes an estimate of less than 85 % of the room.
+// `weft check` accepts an estimate below 85 % of the room.
 constexpr double kWithin = 0.1;
-// It judges by a close one, and says so where less than this stays free.
+// It judges by a close estimate, and says so if less than this stays free.
 constexpr double kCloselyWithin = 0.02;
 
 plan::Hardware h100() {

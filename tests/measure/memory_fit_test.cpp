@@ -1,5 +1,4 @@
-// What makes a run fit that does not: the cheapest that does, and nothing that the host has no room
-// for.
+// Savings that make a run fit: the cheapest set that does, within host memory.
 #include "weft/measure/memory/memory_fit.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +35,7 @@ bool recomputes_all(const Config& config) {
   return config.model.recompute_granularity == config::RecomputeGranularity::Full;
 }
 
-// A run of 100 GB and one second, with savings of round numbers.
+// Run of 100 GB and one second, with savings of round numbers.
 MemoryForecast made_up(const Config& config, Priced) {
   std::size_t gigabytes = 100, on_host = 0;
   double seconds = 1;
@@ -119,8 +118,8 @@ TEST(MemoryFit, SeveralCheapOnesComeBeforeADearOneThatSufficesAlone) {
 }
 
 TEST(MemoryFit, WhatTurnsOutNeedlessIsLeftOut) {
-  // layernorm, moe_act and core_attn, as cheap as any for what they free, are 35 GB; moe takes the
-  // place of moe_act. 55 GB need it, and layernorm, and nothing else.
+  // layernorm, moe_act and core_attn, as cheap as any for their bytes, give 35 GB; moe replaces
+  // moe_act. 55 GB need moe and layernorm, and no more.
   const std::optional<Fit> fit = ask(50, 0).fit;
   ASSERT_TRUE(fit);
   Names sorted = fit->names;
@@ -139,8 +138,8 @@ TEST(MemoryFit, NoMoreOfTheOptimizerIsOffloadedThanItTakes) {
 
 enum class WholeLayers { Free, FreeNothing };
 
-// The numbers of a real run that needs much more than there is: Qwen3-30B-A3B, 48 layers on 8
-// ranks of H100, 4 x 4096 tokens each; 180.1 GB here, and 0.71 s.
+// Numbers of a real run that exceeds its room far: Qwen3-30B-A3B, 48 layers on 8 ranks of H100, 4 x
+// 4096 tokens each; 180.1 GB here, and 0.71 s.
 Forecaster crowded(WholeLayers layers) {
   return [layers](const Config& config, Priced) {
     double gigabytes = 180.1, seconds = 0.71, on_host = 0;
@@ -192,7 +191,7 @@ TEST(MemoryFit, WholeLayersComeBeforeWhatRoundsOtherwise) {
   EXPECT_NEAR(fit->seconds, 0.111, 1e-9) << "and not the optimizer's offload, ten times as dear";
 }
 
-// Whole layers free more for a second than moe, and come first; they free more than is needed.
+// Whole layers free more per second than moe, and come first; they free more than is needed.
 TEST(MemoryFit, TheCheapestIsTakenWhereverTheSearchBegins) {
   const std::optional<Fit> fit = ask(80, 1000, crowded(WholeLayers::Free)).fit;
   ASSERT_TRUE(fit);
@@ -215,8 +214,8 @@ TEST(MemoryFit, AWordThatChangesNothingIsLeftOut) {
   EXPECT_TRUE(has(fit->names, "offload core_attn"));
 }
 
-// attn_proj reads what a recomputed core_attn does not keep: the pair has an effect, and the second
-// module has none beside the first.
+// attn_proj reads an output that a recomputed core_attn drops: the pair has an effect, and the
+// second module adds none.
 TEST(MemoryFit, AModuleThatAddsNothingToItsPairIsLeftOut) {
   Config config = gpu_run();
   config.model.recompute_granularity = config::RecomputeGranularity::Selective;
@@ -228,7 +227,7 @@ TEST(MemoryFit, AModuleThatAddsNothingToItsPairIsLeftOut) {
   EXPECT_TRUE(has(fit->words, "model.offload_modules=[core_attn]"));
 }
 
-// As no time is printed.
+// Differences below the printed precision.
 TEST(MemoryFit, WhatCostsNextToNothingIsFree) {
   std::vector<Saving> savings{{.name = "small", .words = {}, .bytes = 1, .seconds = 0},
                               {.name = "large", .words = {}, .bytes = 5, .seconds = 1e-6},
@@ -238,7 +237,7 @@ TEST(MemoryFit, WhatCostsNextToNothingIsFree) {
   EXPECT_EQ(savings[1].name, "small");
 }
 
-// CUDA graphs are no part of this build, but the rules know them.
+// This build has no CUDA graphs, but the rules know them.
 TEST(MemoryFit, WhatIsProposedIsLegalInTheRunThatIsAskedFor) {
   Config config = gpu_run();
   config.model.cuda_graph_impl = config::CudaGraphImpl::TransformerEngine;

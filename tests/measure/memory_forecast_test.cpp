@@ -21,7 +21,7 @@ double whole_step_seconds(const config::Config& config) {
       .step_seconds();
 }
 
-// What a step does once, at its end, counts once however many micro-batches were left out.
+// Work at the end of a step counts once, for any number of omitted micro-batches.
 TEST(MemoryForecast, AShortenedStepHasTheTimeOfTheWholeOne) {
   for (const train::LayoutCase& layout :
        {train::LayoutCase{.world = 2},
@@ -37,7 +37,7 @@ TEST(MemoryForecast, AShortenedStepHasTheTimeOfTheWholeOne) {
   }
 }
 
-// Inputs and numbers of every micro-batch are there for the whole step, also of those left out.
+// Inputs and numbers of all micro-batches exist for the whole step, including omitted ones.
 TEST(MemoryForecast, AShortenedStepHasTheBytesOfTheWholeOne) {
   for (const train::LayoutCase& layout :
        {train::LayoutCase{.world = 1},

@@ -7,7 +7,7 @@
 namespace weft::measure {
 namespace memory_room_test {
 
-// Four ranks, two pipeline ranks of 10 and 20 bytes on the device and 1 and 2 offloaded.
+// Four ranks; two pipeline ranks with 10 and 20 bytes on the device, and 1 and 2 offloaded.
 MemoryForecast four_ranks() {
   MemoryForecast forecast;
   forecast.layout = {.world = 4, .pp = 2};
@@ -51,7 +51,7 @@ TEST(MemoryRoom, SaysWhatLacksOfEach) {
   EXPECT_TRUE(overrun({}, {.device = device, .host = host}).is_none()) << "nothing is predicted";
 }
 
-// Not only of the ranks that stand for a pipeline rank.
+// Covers all ranks, not only one per pipeline rank.
 TEST(MemoryRoom, TheCopyOfASaveIsForecastOfEveryRank) {
   config::Config config = train::with_layout(train::deep_config(), {.world = 4, .ep = 2, .pp = 2});
   config.checkpoint.save = "somewhere";

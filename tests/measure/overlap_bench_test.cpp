@@ -1,5 +1,4 @@
-// Evidence: communication ran while compute ran, and the milliseconds hidden are milliseconds
-// saved.
+// Evidence of overlap: communication ran during compute, and hidden milliseconds are saved.
 #include "weft/measure/bench/overlap_bench.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +46,7 @@ bool is_transfer(const Span& span) {
          (span.name.ends_with(".dispatch") || span.name.ends_with(".combine"));
 }
 
-// How many of the dispatches and combines that could be covered had some compute run beside them.
+// Number of coverable dispatches and combines, and of those with compute beside them.
 struct Tally {
   int transfers = 0, covered = 0;
 };
@@ -77,8 +76,8 @@ class Overlap : public ::testing::Test {
   static void SetUpTestSuite() { measure(); }
   static void TearDownTestSuite() { bench_.reset(); }
   static void measure() { bench_ = std::make_unique<OverlapBench>(run(bench_config())); }
-  // Whether it holds of what was measured, or of what is measured again: another program on the
-  // cores may have disturbed some steps.
+  // True if the fact holds for the measurement or for a repeated one: other programs may disturb
+  // some steps.
   template <typename Fact>
   static bool holds(const Fact& fact) {
     for (int again = 0; again < 3 && !fact(); ++again) measure();
@@ -98,8 +97,7 @@ TEST_F(Overlap, DispatchAndCombineRanWhileComputeRan) {
   }
 }
 
-// On a shared core spans can overlap while nothing is gained: what the trace calls hidden must be
-// missing from the step.
+// On a shared core spans can overlap without any gain: hidden time must be missing from the step.
 TEST_F(Overlap, MillisecondsHiddenAreMillisecondsSaved) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer takes turns of its own";
   std::string seen;
@@ -142,7 +140,7 @@ TEST_F(Overlap, TimelinesAreOfEveryRankAndRun) {
   }
 }
 
-// The rules refuse to overlap nothing; the plain order alone passes them.
+// The rules refuse overlap without communication; the plain order alone passes them.
 TEST(OverlapAlone, RefusesLayersThatCommunicateNothing) {
   config::Config config = bench_config();
   config.model.expert_model_parallel_size = 1;

@@ -1,4 +1,4 @@
-// What the planner says of a run's memory is what a dry step of the engine counts.
+// The planner's memory of a run equals a dry step's count.
 #include <gtest/gtest.h>
 
 #include "weft/base/casts.h"
@@ -16,7 +16,7 @@ using config::Config;
 using config::OffloadModule;
 using config::RecomputeModule;
 
-// Of activations with all that lives beside them.
+// Relative error of activations with the other buffers beside them.
 constexpr double kWithin = 0.01;
 
 Config small_run() {
@@ -47,10 +47,10 @@ struct Layout {
   std::vector<RecomputeModule> again = {};
   bool all_again = false;
   std::vector<OffloadModule> offloaded = {};
-  double share = 1;  // of layers
+  double share = 1;  // of the layers
   double host_state = 0;
-  std::string dealt = {};  // layers to stages
-  std::size_t dense = 0;   // of the layers, the first
+  std::string dealt = {};  // layers per stage
+  std::size_t dense = 0;   // first dense layers
 };
 
 Config run_of(const Layout& layout) {
@@ -181,7 +181,7 @@ TEST(PlannedMemory, IsThatOfADryStep) {
       const auto counted_state = [&](tensor::Tag tag) { return of_tag(stage.peak_bytes, tag); };
       EXPECT_EQ(planned.weights, counted_state(tensor::Tag::Weights)) << layout.name;
       EXPECT_EQ(planned.gradients, counted_state(tensor::Tag::Gradients)) << layout.name;
-      // What goes to the host is cut by 64 elements of every bucket, of 12 bytes.
+      // Offloaded state is cut at 64 elements per bucket, of 12 bytes.
       const double optimizer = counted_state(tensor::Tag::Optimizer);
       const auto buckets = static_cast<double>(plans[rank].anatomy.buckets.size());
       EXPECT_NEAR(planned.optimizer, optimizer, layout.host_state > 0 ? 64 * 12 * buckets : 0)
@@ -196,7 +196,7 @@ TEST(PlannedMemory, IsThatOfADryStep) {
   }
 }
 
-// Which this build does not run: the dry step is in bf16, and what layers keep less is a formula.
+// This build does not run fp8: the dry step is in bf16, and a formula gives the layers' saving.
 TEST(PlannedMemory, InFewerBitsTheForecastIsThatOfThePlan) {
   Config config = run_of({.name = "fp8", .pp = 2, .ep = 2});
   config.runtime.device = config::DeviceKind::Cuda;

@@ -1,4 +1,4 @@
-// The golden models, computed by Transformers, under every layout.
+// Golden models, computed by Transformers, under every layout.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Golden,
                                            "world=2 " PP "2 " STAGES "Et|ttL",
                                            "world=2 " EP "2 model.moe_shared_expert_overlap=true"));
 
-// The axes that cut a micro-batch or an expert, each on two models.
+// Axes that cut a micro-batch or an expert, each on two models.
 using ModelAndWords = std::pair<const char*, const char*>;
 class AxesReference : public ::testing::TestWithParam<ModelAndWords> {};
 
@@ -172,7 +172,7 @@ TEST(ReferenceTolerance, AWrongEpsilonOrForgottenDecayFails) {
   EXPECT_FALSE(fails([](config::Config&) {}));
 }
 
-// A copy of a golden folder whose reference has `value` as the first element of a tensor.
+// Copy of a golden folder with `value` as the first element of a reference tensor.
 class SpoiledReference {
  public:
   SpoiledReference(const std::string& tensor, float value)

@@ -36,7 +36,7 @@ class StartOfARecipe : public testing::Test {
   std::atomic<bool> stop_ = false;
 };
 
-// Layouts that differ in what they need; `weft recipes --start` tries all of them.
+// Layouts with different requirements; `weft recipes --start` tries all of them.
 TEST_F(StartOfARecipe, TrainsTwoStepsOfASample) {
   for (const char* name : {"tiny",
                            "deepseek_v3_twin",

@@ -11,7 +11,7 @@ using trace::Hand;
 
 constexpr double kNear = 1e-9;
 
-// Two forwards, then turns, then two backwards: from 20 to 50.
+// Two forwards, then turns, then two backwards: the steady part is 20 to 50.
 Hand rank(int number) {
   return Hand(number)
       .compute("0F0.mlp", 0, 10)

@@ -41,7 +41,7 @@ class Tuner : public ::testing::Test {
 TEST_F(Tuner, EveryChangeEndsOnceAndTheBestIsWhatWasKept) {
   const Tuning tuning = tune(request({
       {.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
-      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order},  // as it is
+      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order},  // unchanged
       {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}},
       {.sets = {{"model.expert_model_parallel_size", "3"}}},  // refused
   }));
@@ -70,7 +70,7 @@ TEST_F(Tuner, EveryChangeEndsOnceAndTheBestIsWhatWasKept) {
 }
 
 TEST_F(Tuner, OrdersArePricedByWhatWasMeasured) {
-  // Links so slow that nothing but hiding them counts: the model must see it.
+  // Links so slow that only hiding them counts: the model must see it.
   config_.fabric.intra_node_gb_per_second = 0.01;
   TuneRequest asked = request({{.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order}});
   asked.most_trials = 1;
@@ -79,14 +79,14 @@ TEST_F(Tuner, OrdersArePricedByWhatWasMeasured) {
   EXPECT_LT(*tuning.trials.front().predicted_ms, 1.1 * tuning.first_ms);
 }
 
-// Links that are as slow as compute is long, and half as many bytes: what a rank computes stays.
+// Communication as long as compute, with half as many bytes: a rank's compute stays.
 TEST_F(Tuner, NoPredictionIsBelowWhatARankComputes) {
   config_.fabric.intra_node_gb_per_second = 0.01;
   TuneRequest asked = request({{.sets = {{"model.moe_token_dispatcher_type", "flex"},
                                          {"model.moe_flex_dispatcher_backend", "deepep"}}}});
   asked.most_trials = 1;
   const Tuning tuning = tune(asked);
-  double compute_ms = 0;  // of one micro-batch at least
+  double compute_ms = 0;  // at least, for one micro-batch
   for (const auto& [node, cost] : tuning.costs.ranks().begin()->second) {
     if (cost.kind != trace::SpanKind::Communication) compute_ms += cost.seconds * 1e3;
   }
@@ -94,11 +94,11 @@ TEST_F(Tuner, NoPredictionIsBelowWhatARankComputes) {
   EXPECT_GT(*tuning.trials.front().predicted_ms, compute_ms);
 }
 
-// Steps of a run that takes these times in turn, whatever runs.
+// Steps with these times in turn, for any setting.
 std::vector<double> around(double ms, double spread) { return {ms - spread, ms, ms + spread}; }
 
-// The loop with times that a test gives: the setting to begin with takes `before`, with overlap
-// `after`. Nothing but the trace runs.
+// Tuning loop with given times: the first setting takes `before`, with overlap `after`. Only the
+// trace is run.
 class GivenTimes : public Tuner {
  protected:
   GivenTimes() { config_.fabric.intra_node_gb_per_second = 0.01; }
@@ -140,13 +140,13 @@ TEST_F(GivenTimes, AGainAboveTheNoiseIsKeptWithItsOwnTwoMedians) {
   EXPECT_TRUE(tuning.untried.empty());
 }
 
-// The product of two factors is a time that no run took: the ends are measured beside each other.
+// The product of two factors is not a measured time: the ends are measured in turn.
 TEST_F(GivenTimes, AfterSeveralKeptChangesTheFirstAndTheLastAreMeasuredInTurn) {
   TuneRequest asked = timed({}, {});
   asked.moves.push_back({.sets = {{"train.micro_batch_size", "2"}}});
   int runs = 0;
   asked.steps_of_run = [&](const TimedRunRequest& run) {
-    // The machine becomes slower from run to run, by 100 ms.
+    // The machine slows down from run to run, by 100 ms.
     const double slower = 100.0 * ++runs;
     const bool merges = run.config.comm_overlap.overlap_moe_expert_parallel_comm;
     const double saved = (merges ? 2000 : 0) + (run.config.train.micro_batch_size == 2 ? 1000 : 0);
@@ -164,12 +164,12 @@ TEST_F(Tuner, WhatEndsEarlySaysWhatWasNotTried) {
   const std::vector<TuningMove> moves{
       {.sets = {{kOverlap, "true"}}, .kind = MoveKind::Order},
       {.sets = {{"model.moe_token_dispatcher_type", "allgather"}}},
-      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order}};  // as it is: nothing to try
+      {.sets = {{kOverlap, "false"}}, .kind = MoveKind::Order}};  // unchanged: no trial
   std::atomic<bool> stop = false;
   TuneRequest asked = request(moves);
   asked.stop = &stop;
   asked.progress = [&](const std::string& what, std::int64_t) {
-    if (what.find('=') != std::string::npos) stop = true;  // in the first change
+    if (what.find('=') != std::string::npos) stop = true;  // during the first change
   };
   const Tuning stopped = tune(asked);
   EXPECT_TRUE(stopped.is_interrupted());
@@ -203,7 +203,7 @@ TEST_F(Tuner, TheGridHasEachRunOnce) {
         .sets = {{"comm_overlap.overlap_grad_reduce", value}, {"ddp.overlap_grad_reduce", value}}};
   };
   const TuningMove wider{.sets = {{"train.micro_batch_size", "2"}}};
-  // Off is what an unset key means here.
+  // An unset key means off here.
   EXPECT_EQ(plan::tuning_grid(config_, {reduce("false")}).size(), 1u);
   EXPECT_EQ(plan::tuning_grid(config_, {reduce("false"), reduce("true")}).size(), 2u);
   EXPECT_EQ(plan::tuning_grid(config_, {reduce("true"), wider}).size(), 4u);
@@ -217,7 +217,7 @@ TEST_F(Tuner, ABenchThatIsStoppedKeepsWhatItMeasured) {
                              [&](Heat heat, const std::string&, int done, int of) {
                                EXPECT_EQ(heat, Heat::Every);
                                EXPECT_EQ(of, 4);
-                               if (done == 1) stop = true;  // in its one step
+                               if (done == 1) stop = true;  // during its one step
                              },
                          .log = {}};
   asked.tune.stop = &stop;

@@ -101,7 +101,7 @@ class AdamWTest : public ::testing::TestWithParam<DType> {
         base::normal(100 + static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(i)));
   }
 
-  // Steps the optimizer and the reference with the same gradients, and compares them.
+  // Steps the optimizer and the reference with equal gradients, and compares them.
   void expect_steps_equal(const AdamW& optimizer, int steps) {
     for (int step = 1; step <= steps; ++step) {
       const double learning_rate = 0.05 / step, scale = 0.5 + 0.125 * step;
@@ -280,7 +280,7 @@ TEST_P(AdamWTest, HasTheSameBitsOnEveryDevice) {
   }
 }
 
-// In parts that cut segments, from gradients that lie elsewhere.
+// In parts that cut segments, from gradients in other memory.
 TEST_P(AdamWTest, OffloadedHasTheSameBits) {
   devices::Workbench bench;
   auto& stream = *bench.stream;

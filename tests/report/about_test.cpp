@@ -1,4 +1,4 @@
-// What a report says of the run itself: what ran, on what, and what it learned.
+// Report sections about the run itself: its program, machine and results.
 #include "weft/report/about.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST_F(RunFolder, TellsItsStartsAndAFreshOneReplacesThem) {
   EXPECT_EQ(read_starts(folder_)[0].step, 0);
 }
 
-// Of a file of many starts the last are read, and none is dropped.
+// Only the last starts of a long file are read, and none is dropped.
 TEST_F(RunFolder, AddsToItsStartsHoweverManyThereAre) {
   const std::string line = "{\"step\":3,\"time\":\"" + std::string(20'000, 't') + "\"}\n";
   std::string many = "{\"step\":0,\"time\":\"first\"}\n";
@@ -145,7 +145,7 @@ TEST(Learning, AStepWithoutALossIsLeftOutAndLongRunsAreThinned) {
   EXPECT_FALSE(LearningLines().finish());
 }
 
-// Names of kernels as profilers wrote them.
+// Kernel names as profilers wrote them.
 TEST(Experts, AreWhereAKernelSpeaksOfThem) {
   trace::DeviceTraces traces;
   traces.names = {"nvjet_tst", "void at::native::indexSelectLargeIndex", "cast_fp8_kernel"};

@@ -1,4 +1,4 @@
-// What a page draws of a trace.
+// Drawing of a trace on a page.
 #include "weft/report/drawn_timeline.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(DrawnTimeline, KindsThatTakeTurnsJoinUnderTheLongest) {
   for (const DrawnSpan& span : spans) EXPECT_EQ(span.kind, 1);
 }
 
-// A receive that begins before its send, and a host node that ends with what it waited for.
+// A receive that begins before its send, and a host node that ends with its awaited node.
 TEST(DrawnTimeline, WaitingIsNotDrawnAsWork) {
   trace::Hand first(0), second(1);
   first.communication("ep", "0F0.dispatch", 1, 9, trace::Cover::None, {0, 1})

@@ -1,4 +1,4 @@
-// What a report reads of metrics.jsonl.
+// Contents that a report reads from metrics.jsonl.
 #include "weft/report/metrics_file.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Suggestions come in the guide's order, with gains that are numbers of the run.
+// Suggestions come in the guide's order, with gains from the run's numbers.
 #include "weft/report/next.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace weft::report {
 namespace next_test {
 
-// A trace of 100 ms without a config: ep exposed for 30 ms, the host late for 20.
+// Trace of 100 ms without a config: ep exposed for 30 ms, the host late for 20.
 Report traced() {
   Report report;
   report.traced_steps = 1;
@@ -33,7 +33,7 @@ TEST(Next, GainsAreWhatTheTraceSaysAndNoMore) {
   ASSERT_EQ(next.size(), 3u);
   const Suggestion* overlap = find(next, "overlap_moe_expert_parallel_comm=true");
   ASSERT_NE(overlap, nullptr);
-  EXPECT_DOUBLE_EQ(*overlap->gain_ms, 30);  // what waits for peers does not move
+  EXPECT_DOUBLE_EQ(*overlap->gain_ms, 30);  // a wait for peers moves no data
   EXPECT_EQ(overlap->basis, Suggestion::Basis::AtMost);
   const Suggestion* graphs = find(next, "cuda_graph_impl");
   ASSERT_NE(graphs, nullptr);
@@ -76,11 +76,11 @@ TEST(Next, WithoutATraceTheFirstThingIsOne) {
 
 TEST(Next, ChangesThatTheRunMayNotMakeAreNotOffered) {
   const Report report = traced();
-  config::Config run;  // one rank, no experts: nothing to overlap
+  config::Config run;  // one rank, no experts: no overlap is possible
   EXPECT_EQ(find(next_to_try({.report = report, .run = &run}), "overlap_moe"), nullptr);
 }
 
-// Another program's trace, which names operations and no axes: a third of it sends and receives.
+// Trace of another program, which names operations but no axes: a third of it sends and receives.
 TEST(Next, CommunicationWithoutAnAxisHasIdeasToo) {
   Report report;
   report.traced_steps = 1;
@@ -97,12 +97,13 @@ TEST(Next, CommunicationWithoutAnAxisHasIdeasToo) {
   EXPECT_DOUBLE_EQ(*next[1].gain_ms, 34);
   EXPECT_NE(next[1].rule.find("overlap_p2p_comm"), std::string::npos) << next[1].rule;
   EXPECT_NE(find(next, "moe_permute_fusion"), nullptr);
-  // A trace that has the host's launches was recorded with it.
+  // A trace with host launches was recorded with the host.
   report.has_launches = true;
   EXPECT_EQ(find(next_to_try({.report = report}), "record the host"), nullptr);
 }
 
-// A convolution, a table of embeddings: what an all-to-all and copies are for, no trace says.
+// A convolution, an embedding table: the trace does not tell the purpose of an all-to-all or of
+// copies.
 TEST(Next, ATraceWithoutExpertsGetsNoAdviceAboutThem) {
   Report report = traced();
   report.experts = std::nullopt;
@@ -128,7 +129,7 @@ TEST(Next, WhatIsHiddenForTheMostPartIsNotAdvisedToOverlap) {
   EXPECT_EQ(find(next_to_try({.report = report}), "overlap"), nullptr);
 }
 
-// What looks like a bubble is the wait for a core.
+// The apparent bubble is a wait for a core.
 TEST(Next, RanksThatShareCoresGetNoAdviceOnTheirPipeline) {
   Report report = traced();
   report.walls = {.step = 100, .compute = 40, .bubble = 55, .gemm = 25};

@@ -1,4 +1,4 @@
-// Data that are named are the data that are read.
+// Named data are the data read.
 #include "weft/words/data_words.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The harness's flags: the table, and what each does beyond setting its key.
+// Flags of the harness: the table, and each flag's effect besides setting its key.
 #include "weft/words/harness/harness_flags.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(HarnessFlags, TheTableIsWholeAndSound) {
   }
 }
 
-// Whatever the flag, some value of its kind is taken, and nothing but a ConfigError comes of it.
+// Each flag takes some value of its kind, and fails with nothing but a ConfigError.
 TEST(HarnessFlags, EveryFlagIsTakenByPerf) {
   for (const HarnessFlag& flag : harness_flags()) {
     if (flag.name == "model_recipe_name" || flag.name == "use_tokendrop") continue;
@@ -89,7 +89,7 @@ TEST(HarnessFlags, EveryCommandTakesTheRecipeAndPassesOverTheMeasurement) {
 TEST(HarnessFlags, AUniqueBeginningIsTheFlag) {
   EXPECT_EQ(said("--max_step 30").config.train.train_iters, 30);
   EXPECT_TRUE(any_names(complaints("--moe 1"), {"unknown flag", "--moe"}));
-  // Kebab-case is Megatron-LM's, whose parser takes no beginnings.
+  // Kebab-case belongs to Megatron-LM, whose parser accepts no abbreviations.
   EXPECT_TRUE(any_names(complaints("--max-step 30"), {"unknown flag"}));
 }
 
@@ -359,7 +359,7 @@ TEST(SideEffects, BundlesSetAllTheirKeys) {
   EXPECT_EQ(model("--expert-tensor-parallel-size 2 -et").expert_tensor_parallel_size, 2);
 }
 
-// A folder with recipes named as the harness names them.
+// Folder with recipes in the harness's naming.
 class PerfRecipes : public testing::Test {
  protected:
   PerfRecipes() {

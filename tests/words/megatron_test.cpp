@@ -1,5 +1,4 @@
-// Words of Megatron-LM and Megatron Bridge: what each does here, as tests/words/megatron_words.txt
-// says.
+// Words of Megatron-LM and Megatron Bridge: their effects here, by tests/words/megatron_words.txt.
 #include "weft/words/megatron/megatron.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +142,7 @@ TEST(Megatron, DataOfALineIsAPathOrABlend) {
   EXPECT_EQ(read({"--data-path", "own", "tiny"}).recipe, "tiny");
 }
 
-// One error a flag, with the words behind it.
+// One error per flag, including the words behind it.
 TEST(Megatron, AnUnknownFlagIsOneErrorAndItsWordsBelongToIt) {
   const Resolution run =
       read({"--no-such-flag", "log_all", "4", "x", "--nor-this", "b", "--num-layers", "6"});
@@ -152,7 +151,7 @@ TEST(Megatron, AnUnknownFlagIsOneErrorAndItsWordsBelongToIt) {
   EXPECT_NE(run.complaints[1].find("--nor-this"), std::string::npos);
   EXPECT_EQ(run.config.model.num_layers, 6);
   EXPECT_TRUE(run.recipe.empty());
-  // A recipe behind it is judged all the same.
+  // A recipe behind it is still judged.
   EXPECT_EQ(read({"--no-such-flag", "tiny"}).recipe, "tiny");
 }
 

@@ -1,4 +1,4 @@
-// Of keys of which only one holds, the one that a word says.
+// Mutually exclusive keys: a word wins over a recipe.
 #include "weft/words/only_one.h"
 
 #include <gtest/gtest.h>
@@ -85,8 +85,8 @@ TEST_F(OnlyOne, AFileOfSettingsTakesThePlaceOfTheRecipesOther) {
   EXPECT_EQ(said(run).size(), 1u);
 }
 
-// Every pair whose rule asks to keep one of the two: a recipe with the first, a word with the
-// second, and the other way about.
+// Every pair whose rule asks to keep one: a recipe with the first and a word with the second, and
+// vice versa.
 TEST_F(OnlyOne, EveryPairOfWhichRulesAskToKeepOne) {
   const std::vector<std::pair<std::string, std::string>> pairs{
       {"scheduler.lr_warmup_iters=5", "scheduler.lr_warmup_samples=64"},

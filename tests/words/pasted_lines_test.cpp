@@ -1,4 +1,4 @@
-// Lines of Megatron-LM and of its harness, each with the facts of its run: pasted_lines.txt.
+// Lines of Megatron-LM and of its harness, each with facts about its run: pasted_lines.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<Entry> entries() {
   return all;
 }
 
-// A quoted line is one word, as a shell hands it on.
+// A quoted line is one word, as a shell passes it.
 std::vector<std::string> words_of(const std::string& line) {
   const bool quoted = line.starts_with('\'') && line.ends_with('\'');
   if (quoted) return {line.substr(1, line.size() - 2)};

@@ -1,4 +1,4 @@
-// Lines as people paste them from elsewhere.
+// Lines pasted from other programs.
 #include "weft/words/megatron/pasted.h"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST(Pasted, FlagsBeforeAnotherProgramStay) {
   }
   EXPECT_EQ(meant("--dryrun CUDA_DEVICE_MAX_CONNECTIONS=1 run_script.py -m qwen"),
             (Typed{"--dryrun", "-m", "qwen"}));
-  // What a flag takes is its value, whatever it is called.
+  // A flag's argument is its value, whatever its name.
   EXPECT_EQ(meant("-m python tiny.py"), (Typed{"-m", "python"}));
   EXPECT_EQ(meant_words(base::split("--dryrun uv run x.py -m qwen", ' ')).places,
             (std::vector<int>{1, 5, 6}));

@@ -1,4 +1,4 @@
-// Recipes that extend others, and the layouts in them.
+// Recipes that extend others, and their layouts.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace recipe_layouts_test {
 
 namespace fs = std::filesystem;
 
-// A folder of recipes for each test, gone afterwards.
+// Folder of recipes per test, removed afterwards.
 class RecipeFolder : public testing::Test {
  protected:
   RecipeFolder() {
@@ -36,7 +36,7 @@ class RecipeFolder : public testing::Test {
   std::vector<std::string> complaints(const std::string& name) const {
     return complaints_of([&] { load_config(find_recipe(folder_, name)); });
   }
-  // What is said about a file `some` with this content.
+  // Complaints about a file `some` with this content.
   std::vector<std::string> complaints_about(const std::string& content) const {
     write("some", content);
     return complaints("some");

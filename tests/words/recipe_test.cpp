@@ -17,7 +17,7 @@ namespace recipe_test {
 
 namespace fs = std::filesystem;
 
-// A folder of its own for each test, gone afterwards.
+// Separate folder per test, removed afterwards.
 class RecipeFile : public testing::Test {
  protected:
   RecipeFile() {
@@ -135,7 +135,7 @@ TEST_F(RecipeFile, ARelativeDataPathIsAlsoLookedForBesideTheRecipesFolder) {
   EXPECT_EQ(path("weft_absent"), "weft_absent");
   EXPECT_EQ(path("."), ".") << "the current folder comes first";
   EXPECT_EQ(path("weft_texts", {"dataset.path=weft_tokens"}), "weft_tokens");
-  // So is one that a recipe has from the recipe it extends, elsewhere.
+  // A path that a recipe inherits from another folder is found there.
   path("weft_texts");
   fs::create_directories(folder_ / "own/mine");
   base::write_whole(folder_ / "own/mine/one.yaml", "extends: some\n");

@@ -1,4 +1,4 @@
-// The recipes of this repository.
+// Recipes of this repository.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -64,7 +64,7 @@ TEST(ShippedRecipes, SmallOnesRunAndOthersSayWhatIsMissing) {
   EXPECT_GT(missing_something, 0);
 }
 
-// The layout's name says GPUs, their kind and the precision; so does its config.
+// A layout's name tells GPUs, their kind and the precision; its config must agree.
 TEST(ShippedRecipes, LayoutsAreWhatTheirNamesSay) {
   for_each_shipped([&](const Recipe&, const std::string& name, const Config& config) {
     const std::size_t at = name.find("gpu_");
@@ -94,7 +94,7 @@ TEST(ShippedRecipes, ANamedLayoutIsTheReferences) {
   EXPECT_EQ(kimi.optimizer.optimizer, OptimizerKind::DistMuon);
 }
 
-// Twins keep experts, top-k, scores, the kind of attention and which layers come first.
+// Twins keep experts, top-k, scores, the kind of attention and the leading layers.
 TEST(ShippedRecipes, TwinsKeepTheShape) {
   const auto model = [](const char* name) {
     return load_config(find_recipe(WEFT_SOURCE_DIR "/recipes", name)).model;

@@ -1,4 +1,4 @@
-// The language of the command line: spellings, precedence, and what is refused.
+// Language of the command line: spellings, precedence, and refusals.
 #include "weft/words/words.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Words, EveryKebabFlagMeansSomething) {
     if (name == "--config-file") continue;
     const auto flag = find_kebab_flag(name);
     ASSERT_TRUE(flag) << name;
-    if (flag->megatron.word != nullptr) continue;  // megatron_test.cpp
+    if (flag->megatron.word != nullptr) continue;  // in megatron_test.cpp
     EXPECT_NE(find_field(flag->set.substr(0, flag->set.find('='))), nullptr) << name;
   }
 }

@@ -13,7 +13,7 @@ namespace bounce_test {
 
 using tensor::Copy;
 
-// Memory of the process, which counts what passes between the device's and the host's.
+// Process memory that counts transfers between device and host.
 class CountingTransfers final : public tensor::Transfers {
  public:
   void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override {
@@ -23,7 +23,7 @@ class CountingTransfers final : public tensor::Transfers {
     (to_host ? left : from_host ? came_back : stayed) += bytes;
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
-  // The second list first: neither may need what the other does.
+  // Copies the second list first: the lists must be independent.
   void copy_both(std::span<const Copy> some, std::span<const Copy> others) override {
     both += !some.empty() && !others.empty();
     for (const auto& [to, from, bytes] : others) copy(to, from, bytes);
