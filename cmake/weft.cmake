@@ -40,7 +40,7 @@ set(weft_unit_ground O3 base grid tensor)
 set(weft_unit_comm O3 comm)
 set(weft_unit_kernels O3 kernels)
 set(weft_unit_engine O2 schedule data events model optim exec/real exec/sim)
-set(weft_unit_decide O1 trace config derive rules words)
+set(weft_unit_decide O1 trace config block derive rules words)
 set(weft_unit_plan O1 plan)
 set(weft_unit_told Og checkpoint train measure report cli)
 

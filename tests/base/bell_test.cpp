@@ -1,4 +1,4 @@
-#include "weft/base/threads/bell.h"
+#include "weft/base/parallel/bell.h"
 
 #include <gtest/gtest.h>
 

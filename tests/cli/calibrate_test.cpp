@@ -8,7 +8,7 @@
 #include "tests/sanitized.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 
 namespace weft::cli {
 namespace calibrate_test {

@@ -15,7 +15,7 @@
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {

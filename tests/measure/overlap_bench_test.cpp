@@ -7,7 +7,7 @@
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/plan/price/overlap_prediction.h"
 
 namespace weft::measure {

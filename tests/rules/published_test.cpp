@@ -53,7 +53,7 @@ TEST_P(PublishedModel, HasThePublishedParameters) {
   if (published.tables == Tables::Neither) active -= table;
   if (published.mtp == Mtp::Counted) active += derive::mtp_layer_parameters(model).active();
   EXPECT_NEAR(static_cast<double>(active) / 1e9, published.active_billions, published.tolerance);
-  EXPECT_GE(derive::most_parameters(model), static_cast<double>(count.total));
+  EXPECT_GE(derive::rough_parameters(model), static_cast<double>(count.total));
 }
 
 constexpr Published kPublished[] = {

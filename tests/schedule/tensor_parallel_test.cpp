@@ -6,11 +6,12 @@
 #include "tests/schedule/golden_support.h"
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
+#include "weft/block/feed_forward.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/derived.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
-#include "weft/schedule/piece_parts.h"
 #include "weft/schedule/text/text.h"
 
 namespace weft::schedule {
@@ -133,6 +134,13 @@ TEST(TensorParallel, EmbeddingAndHeadMayExchangeToo) {
             0);
 }
 
+std::vector<Part> parts_of(const config::ModelConfig& model, Piece piece, int layer) {
+  for (const block::Block& block : derive::layer_blocks(model, layer)) {
+    if (block.piece == piece) return block.parts;
+  }
+  return {};
+}
+
 TEST(TensorParallel, OneRankHasTheSamePartsWithoutExchanges) {
   config::ModelConfig model = model_of("d", 1);
   using enum Part;
@@ -140,8 +148,9 @@ TEST(TensorParallel, OneRankHasTheSamePartsWithoutExchanges) {
   model.tensor_model_parallel_size = 2;
   EXPECT_EQ(parts_of(model, Piece::Mlp, 0),
             (std::vector{Norm, Gather, Fc1, Act, Fc2, Scatter, Add}));
-  model.moe_shared_expert_gate = true;
-  EXPECT_EQ(parts_of(model, Piece::Shared, 0), (std::vector{Gather, Fc1, Fc2, Scatter, Gate}));
+  const block::Block shared =
+      block::shared_experts(derive::stream_of(model), {.width = 8}, block::SharedGate::Learned);
+  EXPECT_EQ(shared.parts, (std::vector{Gather, Fc1, Fc2, Scatter, Gate}));
 }
 
 }  // namespace tensor_parallel_test

@@ -7,7 +7,6 @@
 #include "tests/train/train_support.h"
 #include "weft/base/text.h"
 #include "weft/model/tensor_copies.h"
-#include "weft/schedule/memory/anatomy_bytes.h"
 #include "weft/tensor/transfer.h"
 
 namespace weft::train {

@@ -9,7 +9,7 @@
 #include "tests/devices/devices_support.h"
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/kernels/device.h"
 #include "weft/tensor/stream.h"
 #include "weft/tensor/transfer.h"

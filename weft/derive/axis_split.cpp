@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/block/ends.h"
+#include "weft/derive/blocks.h"
 
 namespace weft::derive {
 namespace {
@@ -45,9 +47,7 @@ std::vector<Range> ranges_of(const AxisSplit& split, std::int64_t rank, std::int
 }  // namespace
 
 AxisSplit vocabulary_split(const config::ModelConfig& config) {
-  return {.axis = Axis::Tp,
-          .dim = 0,
-          .blocks = {{.count = config.vocab_size, .padded = config.padded_vocab_size()}}};
+  return block::table_split(vocabulary_of(config));
 }
 
 std::int64_t ranks_of(const config::ModelConfig& config, Axis axis) {

@@ -9,27 +9,14 @@
 #include <vector>
 
 #include "weft/base/slice.h"
+#include "weft/block/split.h"
 #include "weft/config/model_config.h"
 
 namespace weft::derive {
 
-enum class Axis { Tp, Ep, Etp };
-
-// Run of a dim that an axis divides separately: gate and up; queries, keys and values.
-struct SplitBlock {
-  std::int64_t count = 0;
-  // Maximum number of parts, for key and value heads that may be fewer than ranks; further ranks
-  // hold copies. 1: all ranks hold the whole run. 0: one part per rank.
-  std::int64_t most_parts = 0;
-  // Padded count that is divided equally; the last part is then smaller. 0: no padding.
-  std::int64_t padded = 0;
-};
-
-struct AxisSplit {
-  Axis axis = Axis::Tp;
-  int dim = 0;
-  std::vector<SplitBlock> blocks;  // cover the whole dim
-};
+using block::Axis;
+using block::AxisSplit;
+using block::SplitBlock;
 
 // Split of the rows of a token table.
 AxisSplit vocabulary_split(const config::ModelConfig& config);

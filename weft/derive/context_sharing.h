@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "weft/block/widths.h"
 #include "weft/config/model_config.h"
 
 namespace weft::derive {
@@ -22,23 +23,9 @@ struct SequenceShare {
   std::int64_t back() const { return (2 * ranks - 1 - rank) * chunk(); }
 };
 
-// How the ranks of a layer obtain the keys of other ranks.
-enum class KeyExchange {
-  None,    // no other keys are needed
-  Ring,    // from one other rank per step
-  Gather,  // from all ranks at once
-};
+using block::AttentionSharing;
+using block::KeyExchange;
 
-// Two levels of sharing. Groups of head_ranks exchange heads for tokens: each rank gets the tokens
-// of its group and a share of the heads. The groups, each taken as one rank, share tokens and
-// exchange keys.
-struct AttentionSharing {
-  std::int64_t head_ranks = 1;
-  std::int64_t key_ranks = 1;
-  KeyExchange keys = KeyExchange::None;
-
-  bool is_shared() const { return head_ranks * key_ranks > 1; }
-};
 AttentionSharing attention_sharing(const config::ModelConfig& model, std::int64_t layer);
 // True if, in some layer, ranks exchange heads, or pass keys around a ring; for any config.
 bool exchanges_heads(const config::ModelConfig& model);

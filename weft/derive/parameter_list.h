@@ -5,16 +5,15 @@
 #include <vector>
 
 #include "weft/base/slice.h"
+#include "weft/block/block.h"
 #include "weft/config/model_config.h"
 #include "weft/derive/axis_split.h"
 #include "weft/derive/memory/holding.h"
 
 namespace weft::derive {
 
-// Dense parameters are equal on every data-parallel rank; expert parameters are on the ranks that
-// own the expert. Untrained ones have no gradient and no optimizer state: the routers' biases,
-// which load balancing moves. They are fp32, and equal on every data-parallel rank.
-enum class Home { Dense, Expert, Untrained };
+using block::Home;
+using block::Start;
 
 struct ParameterSpec {
   std::string name;               // "layers.3.experts.fc1.weight"
@@ -24,9 +23,11 @@ struct ParameterSpec {
   base::Shape shape;              // slice's shape
   std::int64_t room = 0;          // elements in a buffer: the size of the largest part of any rank
   Home home = Home::Dense;
-  int layer = -1;             // -1: embedding or head
-  double init_deviation = 0;  // 0: initialised to ones (a norm), or to zeros if untrained
-  bool is_matrix() const { return init_deviation > 0; }
+  block::Piece piece = block::Piece::Embed;  // reads it
+  int layer = -1;                            // -1: embedding or head
+  Start start = Start::Ones;
+  double init_deviation = 0;  // of a product
+  bool is_matrix() const { return start == Start::Product || start == Start::Residual; }
   bool is_trained() const { return home != Home::Untrained; }
 };
 

@@ -8,24 +8,22 @@
 
 namespace weft::derive {
 
-// Parameters of one layer, by how parallelism treats them.
-struct LayerParameters {
-  std::int64_t split = 0;  // split over tp ranks: attention, dense or shared feed-forward
-  std::int64_t keys = 0;   // split over tp ranks by key/value heads; additional ranks hold copies
-  std::int64_t replicated = 0;  // on every tp rank: norms, router, gates, latent compression
-  std::int64_t untrained = 0;   // on every rank, fp32: the router's bias, moved by load balancing
-  std::int64_t experts = 0;     // all routed experts: split over ep and etp ranks
-  std::int64_t visited = 0;     // routed experts that one token visits
+// Parameters of blocks.
+struct BlockParameters {
+  std::int64_t dense = 0;      // everything but routed experts
+  std::int64_t untrained = 0;  // fp32: the router's bias, moved by load balancing
+  std::int64_t experts = 0;    // all routed experts
+  std::int64_t visited = 0;    // routed experts that one token visits
 
   // Excludes untrained values, which are state rather than parameters.
-  std::int64_t total() const { return split + keys + replicated + experts; }
-  std::int64_t active() const { return split + keys + replicated + visited; }
+  std::int64_t total() const { return dense + experts; }
+  std::int64_t active() const { return dense + visited; }
 };
 
-LayerParameters layer_parameters(const config::ModelConfig& model, std::int64_t layer);
+BlockParameters layer_parameters(const config::ModelConfig& model, std::int64_t layer);
 // Layer of multi-token prediction: three norms, a projection of two hidden states to one, and a
 // layer of the last layer's kind. It shares embedding and head with the model.
-LayerParameters mtp_layer_parameters(const config::ModelConfig& model);
+BlockParameters mtp_layer_parameters(const config::ModelConfig& model);
 
 struct ParameterCount {
   std::int64_t total = 0;    // including multi-token prediction
@@ -35,8 +33,8 @@ struct ParameterCount {
 };
 ParameterCount parameters_of(const config::ModelConfig& model);
 
-// Upper bound on the parameters of any model with numbers in range; cannot overflow.
-double most_parameters(const config::ModelConfig& model);
+// The same total for any numbers in range, which may overflow an integer.
+double rough_parameters(const config::ModelConfig& model);
 
 // Parameters on one rank.
 struct RankParameters {

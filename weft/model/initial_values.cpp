@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/base/random.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/tensor/slice.h"
 #include "weft/tensor/transfer.h"
 
@@ -67,7 +67,7 @@ std::vector<Batch> cut(std::span<const Parameter> parameters) {
 template <typename T>
 void draw(const ParameterSpec& spec, std::uint64_t seed, std::int64_t first, std::span<T> out) {
   if (!spec.is_matrix()) {
-    std::ranges::fill(out, T(spec.is_trained() ? 1.0f : 0.0f));
+    std::ranges::fill(out, T(spec.is_trained() && spec.start == derive::Start::Ones ? 1.0f : 0.0f));
     return;
   }
   const std::uint64_t key = base::combine(seed, base::hash(spec.name));

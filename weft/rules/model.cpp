@@ -110,7 +110,7 @@ void judge_layer_kinds(Judge& judge) {
 
 void judge_parameters(Judge& judge) {
   if (!judge.sound_section("model.")) return;
-  const double weights = derive::most_parameters(judge.model());
+  const double weights = derive::rough_parameters(judge.model());
   if (weights <= kMostParameters) return;
   judge.report("",
                text("the model could have {:.3g} parameters", weights),

@@ -4,13 +4,14 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/block/dispatch.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/context_sharing.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
+#include "weft/schedule/blocks.h"
 #include "weft/schedule/buckets.h"
-#include "weft/schedule/memory/anatomy_bytes.h"
 #include "weft/schedule/passes/parts.h"
-#include "weft/schedule/piece_parts.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
@@ -101,20 +102,6 @@ Tie tie_of(const config::ModelConfig& model, const std::vector<Chunk>& chunks) {
   return has_embed || has_head ? Tie::BetweenStages : Tie::None;
 }
 
-void declare_bytes(const config::ModelConfig& model,
-                   const TokenFlow& flow,
-                   int layer,
-                   PieceAnatomy& piece) {
-  const PieceBytes bytes = bytes_of(model, flow, {piece.piece, piece.part}, layer);
-  piece.kept = bytes.kept;
-  piece.output = bytes.output;
-  piece.remade = bytes.remade;
-  piece.travels = bytes.travels;
-  piece.sent_forward = bytes.sent_forward;
-  piece.sent_again = bytes.sent_again;
-  if (piece.has_input_gradient()) piece.sent_backward = bytes.sent_backward;
-}
-
 Lane lane_of_part(Part part, Lane of_piece) {
   if (row_of(part).members == Members::Tensor) return Lane::Tp;
   return row_of(part).members == Members::Context ? Lane::Cp : of_piece;
@@ -194,9 +181,10 @@ bool has_whole_queries(const config::ModelConfig& model) {
 void declare_parts(const config::ModelConfig& model,
                    const TokenFlow& flow,
                    int layer,
+                   const block::Block& block,
                    PieceAnatomy& piece) {
   std::vector<PieceName> after = piece.after;
-  for (const Part name : parts_of(model, piece.piece, layer)) {
+  for (const Part name : block.parts) {
     PieceAnatomy part{.piece = piece.piece,
                       .part = name,
                       .lane = lane_of_part(name, piece.lane),
@@ -209,7 +197,7 @@ void declare_parts(const config::ModelConfig& model,
     if (name == Part::Gate) {
       part.after.insert(part.after.end(), piece.after.begin(), piece.after.end());
     }
-    declare_bytes(model, flow, layer, part);
+    declare_bytes(block, part);
     cut_sent_bytes(part);
     const bool is_passed_by = part.is_exchange_in_steps() || name == Part::Keys;
     if (part.has_input_gradient() && !is_passed_by) after.clear();
@@ -288,7 +276,7 @@ Anatomy describe(const config::ModelConfig& model,
       .dp = tokens.replicas > 1 ? Lane::Dp : Lane::Compute,
       .counts = anatomy.row_counts,
       .counts_globally = model.aux_loss_coeff(config::LoadBalancing::GlobalAuxLoss) != 0,
-      .tallies = tallied_runs(model, tokens) > 0,
+      .tallies = row_tally(model, tokens).runs > 0,
       .sharers = tokens.tp > 1 ? Lane::Tp : Lane::Cp,
       .has_shared_experts = derive::shared_expert_width(model) > 0};
   for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
@@ -298,20 +286,22 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.head = {{.piece = Piece::Head, .lane = Lane::Compute, .after = {}}};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
   anatomy.send = {.piece = Piece::Send, .lane = Lane::PpSendNext, .after = {}};
-  const auto declare = [&](std::vector<PieceAnatomy>& pieces, int layer) {
-    for (PieceAnatomy& piece : pieces) {
-      declare_bytes(model, anatomy.flow, layer, piece);
-      declare_parts(model, anatomy.flow, layer, piece);
-    }
+  const auto declare = [&](const block::Block& block, PieceAnatomy& piece, int layer) {
+    declare_bytes(block, piece);
+    declare_parts(model, anatomy.flow, layer, block, piece);
   };
   for (std::size_t i = 0; i < anatomy.layers.size(); ++i) {
-    declare(anatomy.layers[i], static_cast<int>(i));
+    const int layer = static_cast<int>(i);
+    const std::vector<block::Block> blocks = blocks_of_layer(model, anatomy.flow, layer);
+    for (PieceAnatomy& piece : anatomy.layers[i]) {
+      declare(*std::ranges::find(blocks, piece.piece, &block::Block::piece), piece, layer);
+    }
   }
-  declare(anatomy.embed, kNone);
-  declare(anatomy.head, kNone);
-  for (PieceAnatomy* piece : {&anatomy.receive, &anatomy.send}) {
-    declare_bytes(model, anatomy.flow, kNone, *piece);
-  }
+  const block::Stream stream = derive::stream_of(model);
+  declare(derive::embedding_block(model), anatomy.embed.front(), kNone);
+  declare(head_block(model, anatomy.flow), anatomy.head.front(), kNone);
+  declare_bytes(block::receive(stream), anatomy.receive);
+  declare_bytes(block::send(stream), anatomy.send);
   anatomy.pipeline = derive::pipeline_of(model, placement);
   anatomy.pp_rank = pp_rank;
   anatomy.chunks = chunks_of(model, anatomy.pipeline, pp_rank);

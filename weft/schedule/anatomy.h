@@ -52,6 +52,7 @@
 #include <optional>
 #include <vector>
 
+#include "weft/block/block.h"
 #include "weft/config/model_config.h"
 #include "weft/derive/logits.h"
 #include "weft/derive/memory/parameter_buffers.h"
@@ -61,30 +62,8 @@
 
 namespace weft::schedule {
 
-// Tokens and rows that a micro-batch, or a slice of it, brings to a rank in a MoE layer.
-struct Load {
-  std::int64_t tokens = 0;  // the rank's own: 1 / tp of its tensor-parallel group's
-  std::int64_t rows = 0;  // kept bytes: rows for its experts; sent bytes: rows that leave the rank
-  std::int64_t copies = 0;   // arriving copies, if a token is sent once for several experts
-  std::int64_t passing = 0;  // arriving rows that the node forwards (hybridep)
-  std::int64_t onward = 0;   // rows forwarded from these
-};
-
-// Byte count, linear in a load.
-struct Bytes {
-  std::int64_t fixed = 0;
-  std::int64_t per_token = 0;
-  std::int64_t per_row = 0;
-  std::int64_t per_copy = 0;
-  std::int64_t per_passing = 0;
-  std::int64_t per_onward = 0;
-
-  std::int64_t of(const Load& load) const {
-    return fixed + per_token * load.tokens + per_row * load.rows + per_copy * load.copies +
-           per_passing * load.passing + per_onward * load.onward;
-  }
-  bool operator==(const Bytes&) const = default;
-};
+using block::Bytes;
+using block::Load;
 
 // Name of a piece, or of a part if the piece is split.
 struct PieceName {

@@ -4,7 +4,6 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/base/text.h"
 
 namespace weft::schedule {
 namespace {
@@ -15,21 +14,11 @@ using derive::ParameterSpec;
 
 constexpr std::string_view kTable = "embedding.weight";
 
-// Third word of a parameter's name, "layers.3.attention.qkv.weight": its piece.
-Piece piece_of_layer(const std::string& name) {
-  const std::vector<std::string> words = base::split(name, '.');
-  CHECK(words.size() > 2, "no piece has the parameter {}", name);
-  for (const PieceRow& row : kPieceTable) {
-    if (row.scope == Scope::Layer && row.word == words[2]) return row.piece;
-  }
-  UNREACHABLE("no piece has the parameter {}", name);
-}
-
 // Pieces that write a parameter's gradient, and read its weights.
 std::vector<PieceAt> users_of(const ParameterSpec& spec,
                               const derive::Holding& holding,
                               const config::ModelConfig& model) {
-  if (spec.layer >= 0) return {{.layer = spec.layer, .piece = piece_of_layer(spec.name)}};
+  if (spec.layer >= 0) return {{.layer = spec.layer, .piece = spec.piece}};
   std::vector<PieceAt> users;
   const bool is_table = spec.name == kTable;
   if (is_table && holding.embedding) users.push_back({.piece = Piece::Embed});

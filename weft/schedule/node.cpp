@@ -118,10 +118,6 @@ std::string_view word(Direction direction) {
   return "";
 }
 
-std::string_view word(Piece piece) { return row_of(piece).word; }
-
-std::string_view word(Part part) { return row_of(part).word; }
-
 std::string print(const Node& node) {
   std::string text;
   if (node.layer != kNone) text += std::to_string(node.layer);

@@ -15,80 +15,20 @@
 #include <string>
 #include <string_view>
 
+#include "weft/block/piece.h"
+
 namespace weft::schedule {
 
 enum class Direction { None, F, D, W, R, O, I };
 inline constexpr int kDirections = static_cast<int>(Direction::I) + 1;
 
-enum class Piece {
-  Embed,
-  Attention,
-  Route,
-  Counts,
-  Balance,
-  Tally,
-  Sizes,
-  Permute,
-  Dispatch,
-  Experts,
-  Combine,
-  Merge,
-  Shared,
-  Mlp,
-  Head,
-  Send,
-  Receive,
-  Narrow,
-  Reduce,
-  Widen,
-  Gather,
-  Tie,
-  Norm,
-  Totals,
-  Clip,
-  Optimizer,
-  Snapshot,
-  Download,
-  Update,
-  Upload,
-};
-inline constexpr int kPieces = static_cast<int>(Piece::Upload) + 1;
-
-enum class Part {
-  None,
-  Norm,
-  Gather,
-  Qkv,
-  Squares,
-  Turn,
-  Expand,
-  Heads,
-  Arrange,
-  Ring,
-  Keys,
-  Core,
-  Tokens,
-  Proj,
-  Fc1,
-  Act,
-  Fc2,
-  Scatter,
-  Lookup,
-  Logits,
-  Sums,
-  Loss,
-  Gate,
-  Choose,
-  Add,
-  Dense,
-  Expert,
-  Copied,
-};
-inline constexpr int kParts = static_cast<int>(Part::Copied) + 1;
+using block::kParts;
+using block::kPieces;
+using block::Part;
+using block::Piece;
+using block::word;
 
 std::string_view word(Direction direction);
-std::string_view word(Piece piece);
-std::string_view word(Part part);
 
 inline constexpr int kNone = -1;
 

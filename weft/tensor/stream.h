@@ -19,7 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weft/base/threads/bell.h"
+#include "weft/base/parallel/bell.h"
 #include "weft/tensor/device.h"
 #include "weft/tensor/work.h"
 

@@ -4,7 +4,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/overlap_report.h"

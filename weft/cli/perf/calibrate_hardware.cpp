@@ -7,7 +7,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/run/free_memory.h"
 #include "weft/cli/run/machine.h"

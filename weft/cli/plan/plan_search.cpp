@@ -6,7 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/hardware_folder.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 
 namespace weft::cli {
 namespace {

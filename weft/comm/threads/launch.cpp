@@ -2,7 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 #include "weft/comm/threads/world.h"
 
 namespace weft::comm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 
 namespace weft::exec {
 

@@ -15,7 +15,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/median.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/checkpoint/step_folders.h"
 #include "weft/data/dataset.h"
 #include "weft/measure/runs/timed_step.h"

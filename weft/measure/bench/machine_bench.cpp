@@ -4,7 +4,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/median.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/device/device_ceilings.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/bench/dispatch_bench.h"

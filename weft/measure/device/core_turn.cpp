@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/base/median.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 
 namespace weft::measure {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/cores.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/logits.h"

@@ -2,7 +2,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/measure/device/core_turn.h"
 #include "weft/measure/runs/perf_run.h"
 #include "weft/measure/runs/timed_runs.h"

@@ -10,7 +10,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/plan/memory/memory_text.h"
 #include "weft/plan/price/shape_pricing.h"
 #include "weft/plan/search/layout_ties.h"

@@ -1,4 +1,4 @@
-// Splits pieces into their parts (piece_parts.h). Each part becomes a node with its own lane,
+// Splits pieces into their parts (block/block.h). Each part becomes a node with its own lane,
 // dependencies, gradients and kept bytes. Other passes can move, exchange or recompute it.
 #pragma once
 

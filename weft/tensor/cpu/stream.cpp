@@ -8,8 +8,8 @@
 
 #include "weft/base/check.h"
 #include "weft/base/error_context.h"
-#include "weft/base/threads/cores.h"
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/cores.h"
+#include "weft/base/parallel/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "weft/base/threads/bell.h"
+#include "weft/base/parallel/bell.h"
 #include "weft/tensor/cpu/device.h"
 #include "weft/tensor/cpu/workers.h"
 #include "weft/tensor/fault.h"

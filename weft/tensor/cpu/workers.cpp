@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "weft/base/check.h"
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 
 namespace weft::tensor::cpu {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 #include "weft/tensor/cuda/cards.h"
 #include "weft/tensor/cuda/region.h"
 #include "weft/tensor/cuda/stream.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 
 namespace weft::tensor::cuda {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/base/threads/cores.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/cores.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/train/launch.h"

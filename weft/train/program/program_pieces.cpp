@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
-#include "weft/schedule/piece_parts.h"
 
 namespace weft::train {
 namespace {
@@ -100,12 +99,15 @@ Program::Body Program::body_of(const Bodies& bodies, Direction direction) {
 
 // Parts of a single-node piece in order; each runs if it has the body.
 std::vector<Node> Program::parts_of(const Node& node) const {
-  const std::vector<Part> parts = schedule::parts_of(config_.model, node.piece, node.layer);
-  if (parts.empty() || node.part != Part::None) return {node};
+  if (node.part != Part::None) return {node};
+  // A step without its row budget has pieces that the anatomy lacks; these have no parts.
+  const std::vector<schedule::PieceAnatomy>& beside = schedule::pieces_beside(anatomy_, node);
+  const auto piece = std::ranges::find(beside, node.piece, &schedule::PieceAnatomy::piece);
+  if (piece == beside.end() || piece->parts.empty()) return {node};
   std::vector<Node> nodes;
-  for (const Part part : parts) {
+  for (const schedule::PieceAnatomy& part : piece->parts) {
     Node one = node;
-    one.part = part;
+    one.part = part.part;
     const Bodies bodies = bodies_of(one);
     if (node.direction == Direction::R && bodies.leads_out_alone) continue;
     if (body_of(bodies, node.direction) != nullptr) nodes.push_back(one);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "weft/base/check.h"
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 
 namespace weft::train {
 BackgroundSaves::BackgroundSaves(Engine& engine, const Progress& progress)

@@ -1,8 +1,8 @@
 #include "weft/train/saves/snapshot_prediction.h"
 
 #include "weft/base/casts.h"
-#include "weft/base/threads/cores.h"
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/cores.h"
+#include "weft/base/parallel/parallel.h"
 #include "weft/derive/derived.h"
 #include "weft/train/launch.h"
 #include "weft/train/saves/save_parts.h"

@@ -1,4 +1,4 @@
-#include "weft/base/threads/thread.h"
+#include "weft/base/parallel/thread.h"
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"

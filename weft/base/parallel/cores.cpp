@@ -1,4 +1,4 @@
-#include "weft/base/threads/cores.h"
+#include "weft/base/parallel/cores.h"
 
 #include <sched.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "weft/base/threads/bell.h"
+#include "weft/base/parallel/bell.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

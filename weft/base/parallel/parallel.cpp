@@ -1,4 +1,4 @@
-#include "weft/base/threads/parallel.h"
+#include "weft/base/parallel/parallel.h"
 
 #include <atomic>
 #include <exception>

@@ -1,0 +1,113 @@
+#include "weft/block/block.h"
+
+#include <utility>
+
+#include "weft/base/casts.h"
+
+namespace weft::block {
+
+using base::number;
+
+void Block::weight(Part part,
+                   const std::string& short_name,
+                   const base::Shape& shape,
+                   Start start,
+                   std::vector<AxisSplit> splits,
+                   Home home) {
+  weights.push_back({.part = part,
+                     .name = name + "." + short_name,
+                     .shape = shape,
+                     .splits = std::move(splits),
+                     .home = home,
+                     .start = start});
+}
+
+void Block::norm(Part part,
+                 const std::string& short_name,
+                 std::int64_t width,
+                 const Stream& stream,
+                 std::vector<AxisSplit> splits) {
+  weight(part, short_name + ".weight", {width}, Start::Ones, splits);
+  if (stream.norm_weights > 1) weight(part, short_name + ".bias", {width}, Start::Zeros, splits);
+}
+
+void Block::product(Part part, std::int64_t out, std::int64_t in, Times times) {
+  operations.push_back({.part = part, .out = number(out), .in = number(in), .times = times});
+}
+
+void Block::attention(Part part, std::int64_t scores, std::int64_t values, double seen) {
+  operations.push_back({.part = part,
+                        .kind = OperationKind::Attention,
+                        .out = number(scores),
+                        .in = number(values),
+                        .seen = seen});
+}
+
+void Block::slot(Part part, Fate fate, const Bytes& bytes) {
+  slots.push_back({.part = part, .bytes = bytes, .fate = fate});
+}
+
+void Block::sends(Part part, const Bytes& forward, const Bytes& backward) {
+  sendings.push_back({.part = part, .forward = forward, .backward = backward});
+}
+
+double multiplications(const Block& block, std::int64_t choices) {
+  double sum = 0;
+  for (const Operation& operation : block.operations) {
+    const double times = operation.times == Times::Choice ? number(choices) : 1;
+    sum += times * operation.multiplications();
+  }
+  return sum;
+}
+
+Bytes stream_bytes(const Stream& stream) {
+  return {.per_token = stream.hidden * stream.element_bytes};
+}
+
+Bytes norm_bytes(const Stream& stream) {
+  return {.per_token = stream.hidden * stream.element_bytes + kFp32};
+}
+
+Bytes of_group(const Stream& stream, std::int64_t per_token) {
+  return {.per_token = stream.tp * per_token};
+}
+
+namespace {
+
+void add_exchange(Block& block, const Stream& stream, Part part) {
+  const Bytes sent{.per_token = (stream.tp - 1) * stream.hidden * stream.element_bytes};
+  block.sends(part, sent, sent);
+}
+
+}  // namespace
+
+void add_gather(Block& block, const Stream& stream, Fate fate) {
+  block.parts.push_back(Part::Gather);
+  block.slot(Part::Gather, fate, of_group(stream, stream.hidden * stream.element_bytes));
+  add_exchange(block, stream, Part::Gather);
+}
+
+void add_scatter(Block& block, const Stream& stream) {
+  block.parts.push_back(Part::Scatter);
+  add_exchange(block, stream, Part::Scatter);
+}
+
+void add_exchanged(Block& block, const Stream& stream, const std::vector<Part>& products) {
+  if (stream.tp > 1) add_gather(block, stream, Fate::Remade);
+  block.parts.insert(block.parts.end(), products.begin(), products.end());
+  if (stream.tp > 1) add_scatter(block, stream);
+}
+
+void add_sub_layer(Block& block,
+                   const Stream& stream,
+                   const std::vector<Part>& products,
+                   Fate fate) {
+  block.parts.push_back(Part::Norm);
+  block.norm(Part::Norm, "norm", stream.hidden, stream);
+  block.slot(Part::Norm, Fate::Remade, norm_bytes(stream));
+  add_exchanged(block, stream, products);
+  block.parts.push_back(Part::Add);
+  block.slot(Part::Add, fate, stream_bytes(stream));
+}
+
+}  // namespace weft::block

@@ -1,0 +1,44 @@
+#include "weft/block/delta_net.h"
+
+#include "weft/base/casts.h"
+
+namespace weft::block {
+
+using base::number;
+
+// One product makes queries, keys, values, their gate and the two scalars of each value head; a
+// convolution goes over queries, keys and values. Heads change a state of value by key channels:
+// decay, what the key finds there, what takes its place, what the query reads.
+Block delta_net(const Stream& stream, const DeltaHeads& heads) {
+  const std::int64_t d = stream.hidden, key = heads.keys(), value = heads.values();
+  const std::int64_t scalars = 2 * heads.value_heads, mixed = 2 * key + value;
+  constexpr double kStatePasses = 4;
+
+  Block block(Piece::Attention);
+  add_sub_layer(block, stream, {Part::Qkv, Part::Core, Part::Proj}, Fate::Shown);
+  const std::vector<AxisSplit> made{rows({{key}, {key}, {value}, {value}, {scalars}})};
+  block.weight(Part::Qkv, "in.weight", {mixed + value + scalars, d}, Start::Product, made);
+  const std::vector<AxisSplit> channels{rows({{key}, {key}, {value}})};
+  block.weight(Part::Core, "conv.weight", {mixed, heads.convolution}, Start::Product, channels);
+  const std::vector<AxisSplit> each{rows({{heads.value_heads}})};
+  block.weight(Part::Core, "decay", {heads.value_heads}, Start::Zeros, each);
+  block.weight(Part::Core, "decay.bias", {heads.value_heads}, Start::Ones, each);
+  block.weight(Part::Core, "out_norm.weight", {heads.value_channels}, Start::Ones);
+  block.weight(Part::Proj, "proj.weight", {d, value}, Start::Residual, {columns(value)});
+
+  block.product(Part::Qkv, mixed + value + scalars, d);
+  const auto scan = [&](double multiplications) {
+    block.operations.push_back(
+        {.part = Part::Core, .kind = OperationKind::Scan, .out = multiplications});
+  };
+  scan(number(heads.convolution) * number(mixed));
+  scan(number(value) * number(heads.value_channels) * kStatePasses);
+  block.product(Part::Proj, d, value);
+  // What the product made; what the convolution and the heads made of it, and their normed output.
+  const std::int64_t b = stream.element_bytes;
+  block.slot(Part::Qkv, Fate::Remade, {.per_token = (mixed + value + scalars) * b});
+  block.slot(Part::Core, Fate::Remade, {.per_token = (mixed + 2 * value) * b});
+  return block;
+}
+
+}  // namespace weft::block

@@ -1,0 +1,75 @@
+#include "weft/block/ends.h"
+
+#include "weft/base/casts.h"
+
+namespace weft::block {
+
+AxisSplit table_split(const Vocabulary& vocabulary) {
+  return rows({{.count = vocabulary.count, .padded = vocabulary.padded}});
+}
+
+Block embedding(const Stream& stream, const Vocabulary& vocabulary) {
+  Block block(Piece::Embed);
+  block.name = "embedding";
+  block.parts = {Part::Lookup};
+  // What was looked up is of all tokens of the group, until it is scattered.
+  if (stream.tp > 1) add_scatter(block, stream);
+  block.slot(block.parts.back(), Fate::Output, stream_bytes(stream));
+  const std::int64_t d = stream.hidden;
+  block.weight(Part::Lookup,
+               "weight",
+               {vocabulary.count, d},
+               Start::Product,
+               {table_split(vocabulary)});
+  if (vocabulary.positions > 0) {
+    block.weight(Part::Lookup, "positions", {vocabulary.positions, d}, Start::Product);
+  }
+  return block;
+}
+
+// Of all tokens of the group, logits of a share of the vocabulary. What is gathered takes the place
+// of the rank's own, and is kept: head and its gradients follow each other at once.
+Block head(const Stream& stream, const Vocabulary& vocabulary, std::int64_t logit_bytes) {
+  const std::int64_t d = stream.hidden;
+  Block block(Piece::Head);
+  block.parts = {Part::Norm};
+  block.slot(Part::Norm,
+             Fate::Kept,
+             stream.tp == 1 ? norm_bytes(stream) : Bytes{.per_token = kFp32});
+  if (stream.tp > 1) add_gather(block, stream, Fate::Kept);
+  block.parts.push_back(Part::Logits);
+  block.slot(Part::Logits, Fate::Kept, {.per_token = vocabulary.padded * logit_bytes});
+  if (stream.tp > 1) {
+    block.parts.push_back(Part::Sums);
+    block.sends(Part::Sums, {.per_token = (stream.tp - 1) * stream.tp * 2 * kFp32}, {});
+  }
+  block.parts.push_back(Part::Loss);
+  block.slot(Part::Loss, Fate::Kept, of_group(stream, kFp32));
+  block.norm(Part::Norm, "norm", d, stream);
+  if (!vocabulary.is_tied) {
+    block.weight(Part::Logits,
+                 "weight",
+                 {vocabulary.count, d},
+                 Start::Product,
+                 {table_split(vocabulary)});
+  }
+  block.product(Part::Logits, vocabulary.count, d);
+  return block;
+}
+
+Block token_ahead(const Stream& stream) {
+  const std::int64_t d = stream.hidden;
+  Block block(Piece::Mlp);
+  block.name = "ahead";
+  block.norm(Part::Norm, "embedding_norm", d, stream);
+  block.norm(Part::Norm, "hidden_norm", d, stream);
+  block.norm(Part::Norm, "norm", d, stream);
+  block.weight(Part::Fc1, "proj.weight", {d, 2 * d}, Start::Product, {rows({{d}})});
+  block.product(Part::Fc1, d, 2 * d);
+  // The reference counts a multiplication a channel of each norm.
+  block.operations.push_back(
+      {.part = Part::Norm, .kind = OperationKind::Elementwise, .out = base::number(3 * d)});
+  return block;
+}
+
+}  // namespace weft::block

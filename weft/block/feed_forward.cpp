@@ -1,0 +1,50 @@
+#include "weft/block/feed_forward.h"
+
+#include "weft/base/casts.h"
+
+namespace weft::block {
+namespace {
+
+// Gate and up are divided each on its own.
+void add_products(Block& block, const Stream& stream, const FeedForward& widths) {
+  const std::int64_t d = stream.hidden, f = widths.width, first = widths.first_products() * f;
+  std::vector<AxisSplit> halves{
+      rows(std::vector<SplitBlock>(base::at(widths.first_products()), {.count = f}))};
+  block.weight(Part::Fc1, "fc1.weight", {first, d}, Start::Product, halves);
+  if (stream.has_biases) block.weight(Part::Fc1, "fc1.bias", {first}, Start::Zeros, halves);
+  block.weight(Part::Fc2, "fc2.weight", {d, f}, Start::Residual, {columns(f)});
+  if (stream.has_biases) block.weight(Part::Fc2, "fc2.bias", {d}, Start::Zeros);
+  block.product(Part::Fc1, first, d);
+  block.product(Part::Fc2, d, f);
+}
+
+}  // namespace
+
+Block dense_feed_forward(const Stream& stream, const FeedForward& widths) {
+  // Of all tokens of the group a share of the width: as much as of the rank's tokens all of it.
+  const std::int64_t made = widths.width * stream.element_bytes;
+  Block block(Piece::Mlp);
+  add_sub_layer(block, stream, {Part::Fc1, Part::Act, Part::Fc2}, Fate::Output);
+  add_products(block, stream, widths);
+  block.slot(Part::Fc1, Fate::Remade, {.per_token = widths.first_products() * made});
+  block.slot(Part::Act, Fate::Remade, {.per_token = made});
+  return block;
+}
+
+Block shared_experts(const Stream& stream, const FeedForward& widths, SharedGate gate) {
+  Block block(Piece::Shared);
+  add_exchanged(block, stream, {Part::Fc1, Part::Fc2});
+  add_products(block, stream, widths);
+  const std::int64_t b = stream.element_bytes;
+  const std::int64_t made = (widths.first_products() + 1) * widths.width;
+  block.slot(Part::Fc1, Fate::Remade, {.per_token = made * b});
+  if (gate == SharedGate::Learned) {
+    block.parts.push_back(Part::Gate);
+    block.weight(Part::Gate, "gate.weight", {1, stream.hidden}, Start::Product);
+    // What it is multiplied with, and its logit.
+    block.slot(Part::Gate, Fate::Kept, {.per_token = stream.hidden * b + kFp32});
+  }
+  return block;
+}
+
+}  // namespace weft::block

@@ -1,0 +1,84 @@
+#include "weft/block/latent_attention.h"
+
+#include "weft/base/casts.h"
+#include "weft/block/attention.h"
+
+namespace weft::block {
+namespace {
+
+// A norm of what is compressed counts a multiplication a channel, as the reference counts it.
+void add_latent_norm(Block& block, const char* name, std::int64_t width, const Stream& stream) {
+  block.norm(Part::Expand, name, width, stream);
+  block.operations.push_back(
+      {.part = Part::Expand, .kind = OperationKind::Elementwise, .out = base::number(width)});
+}
+
+// Kept: the projection down, then what is compressed once more normed, with a reciprocal deviation,
+// and expanded queries, keys and values.
+void add_expanded(Block& block,
+                  const Stream& stream,
+                  const LatentHeads& own,
+                  const Attended& attended,
+                  const AttentionSharing& sharing) {
+  const std::int64_t b = stream.element_bytes, q = own.queries();
+  const std::int64_t down = (own.query_rank.value_or(q) + own.compressed()) * b;
+  const std::int64_t queries = own.query_rank ? (*own.query_rank + q) * b + kFp32 : 0;
+  const std::int64_t all = down + queries + own.rank * b + kFp32 + (q + own.values()) * b;
+  const std::int64_t meets = (attended.keys_and_values + (own.query_rank ? q : 0)) * b;
+  const std::int64_t kept = kept_before_core(stream, attended, sharing, all, meets);
+  block.slot(Part::Qkv, Fate::Remade, of_group(stream, down));
+  block.slot(Part::Expand, Fate::Remade, of_group(stream, kept - down));
+}
+
+}  // namespace
+
+Block latent_attention(const Stream& stream,
+                       const LatentHeads& heads,
+                       const AttentionSharing& sharing) {
+  const std::int64_t d = stream.hidden, q = heads.queries(), r = heads.rank;
+  const std::int64_t up = heads.heads * (heads.unturned + heads.value);
+  const std::int64_t query = heads.query_rank.value_or(q);
+  // All ranks hold whole what is compressed; heads divide queries that are not.
+  const SplitBlock queries{.count = query, .most_parts = heads.query_rank ? 1 : heads.heads};
+  const SplitBlock compressed{.count = heads.compressed(), .most_parts = 1};
+
+  Block block(Piece::Attention);
+  std::vector<Part> parts{Part::Qkv, Part::Expand};
+  for (const Part part : attended_parts(sharing)) parts.push_back(part);
+  add_sub_layer(block, stream, parts, Fate::Shown);
+
+  block.weight(Part::Qkv,
+               "down.weight",
+               {query + heads.compressed(), d},
+               Start::Product,
+               {rows({queries, compressed})});
+  block.product(Part::Qkv, query + heads.compressed(), d);
+  if (heads.query_rank) {
+    add_latent_norm(block, "q_norm", query, stream);
+    block.weight(Part::Expand, "q_up.weight", {q, query}, Start::Product, {rows({{.count = q}})});
+    block.product(Part::Expand, q, query);
+  }
+  add_latent_norm(block, "kv_norm", r, stream);
+  block.weight(Part::Expand, "kv_up.weight", {up, r}, Start::Product, {rows({{.count = up}})});
+  block.product(Part::Expand, up, r);
+  block.attention(Part::Core, q, heads.values(), tokens_seen(stream, std::nullopt));
+  block.weight(Part::Proj,
+               "proj.weight",
+               {d, heads.values()},
+               Start::Residual,
+               {columns(heads.values())});
+  // The reference gives a bias to the projection back alone.
+  if (stream.has_biases) block.weight(Part::Proj, "proj.bias", {d}, Start::Zeros);
+  block.product(Part::Proj, d, heads.values());
+
+  const LatentHeads own = heads.local(stream.tp);
+  const Attended attended{.heads = own.heads,
+                          .queries = own.queries(),
+                          .keys_and_values = own.queries() + own.values(),
+                          .output = own.values()};
+  add_expanded(block, stream, own, attended, sharing);
+  add_attended(block, stream, attended, sharing);
+  return block;
+}
+
+}  // namespace weft::block
