@@ -116,7 +116,7 @@ NewFolder::NewFolder(fs::path target, Overwrite overwrite, GivesWay gives_way)
   struct stat before {};
   if (::stat(target_.c_str(), &before) == 0) {
     rights_ = {.mode = before.st_mode & kRights, .owner = before.st_uid, .group = before.st_gid};
-    // What is written is for no other eyes than what was there.
+    // New content is not readable by more users than the old.
     (void)!::fchmod(lock_->get(), rights_->mode | S_IRWXU);
   }
   base::write_whole(partial_ / kUnfinished, "");
@@ -127,7 +127,7 @@ NewFolder::~NewFolder() {
   if (!finished_) fs::remove_all(partial_, ignored);
 }
 
-// Owner and mode of the replaced folder. The owner stays where this process may not change it.
+// Copies owner and mode of the replaced folder. The owner stays if this process may not change it.
 void NewFolder::take_rights() {
   if (!rights_) return;
   (void)!::fchown(lock_->get(), rights_->owner, rights_->group);

@@ -58,7 +58,7 @@ class NewFolder {
     uid_t owner;
     gid_t group;
   };
-  std::optional<Rights> rights_;  // of the folder that was there
+  std::optional<Rights> rights_;  // rights of the replaced folder
   bool finished_ = false;
 };
 

@@ -30,8 +30,8 @@ std::uint64_t bytes_in(const std::filesystem::path& step_folder);
 // Steps with a folder, ascending, complete or not.
 std::vector<std::int64_t> saved_steps(const std::filesystem::path& save);
 
-// Of the steps after `first` up to `last` those whose manifest can be read, and whose files have
-// the sizes that it names, ascending.
+// Steps after `first` up to `last` with a readable manifest and files of the sizes that it names,
+// ascending.
 std::vector<std::int64_t> usable_steps(const std::filesystem::path& save,
                                        std::int64_t first,
                                        std::int64_t last);

@@ -29,7 +29,7 @@ constexpr Schedule schedule_of(Pass pass) {
 // factors.
 struct Tile {
   int m = 0, n = 0, k = 0;     // rows and columns of the output tile; depth of a k-block
-  int stages = 0;              // of the pipeline in shared memory
+  int stages = 0;              // stages of the pipeline in shared memory
   int cluster = 0;             // blocks of a cluster, each of which loads its share of b for all
   int consumer_registers = 0;  // per thread of a consumer warpgroup
 
@@ -55,7 +55,7 @@ constexpr int shared_bytes(Pass pass, const Tile& tile) {
          kConsumers * epilogue_boxes(schedule_of(pass)) * kBoxBytes +
          2 * (tile.stages + kConsumers) * kBarrier;
 }
-inline constexpr int kMostSharedBytes = 232448;  // of a block on compute capability 9.0
+inline constexpr int kMostSharedBytes = 232448;  // maximum of a block on compute capability 9.0
 
 struct Candidate {
   Tile tile;

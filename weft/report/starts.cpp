@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using base::text;
 
 constexpr const char* kStarts = "starts.jsonl";
-// Of a longer file its end is read.
+// Longest part of a file that is read, from its end.
 constexpr std::uint64_t kMostRead = 4u << 20;
 
 std::string words_at(const base::SortedJson& json, const char* key) {
@@ -29,7 +29,7 @@ std::int64_t count_at(const base::SortedJson& json, const char* key) {
   return is_count ? found->get<std::int64_t>() : 0;
 }
 
-// The last lines of a file, whole.
+// Last complete lines of a file.
 std::vector<std::string> last_lines(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return {};
@@ -51,7 +51,7 @@ bool ends_in_a_line(const fs::path& path) {
   return last == '\n';
 }
 
-// Whether a line says that a run began, so that lines before it are of another.
+// True if a line begins a run, so that earlier lines belong to others.
 bool is_beginning(const base::SortedJson& json) {
   const auto step = json.find("step");
   return step != json.end() && step->is_number_unsigned() && step->get<std::uint64_t>() == 0;

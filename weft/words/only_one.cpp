@@ -14,17 +14,17 @@ namespace {
 
 using base::text;
 
-// One way to say something.
+// One of the two ways.
 struct Way {
   std::string_view key;
-  std::string_view value = {};  // with which it says it; empty: any but the default
-  std::string_view off = {};    // what it gets where it gives way; empty: the default
+  std::string_view value = {};  // value that says it; empty: any but the default
+  std::string_view off = {};    // value after being overridden; empty: the default
 
   bool is_changed(const Config& config) const {
     const Field& field = *find_field(key);
     return value.empty() ? !is_default(field, config) : value_text(field, config) == value;
   }
-  // Of a key that is said, whether it says more than that it is off.
+  // True, for a said key, if its value does more than turn it off.
   bool is_on(const Config& config) const {
     const std::string now = value_text(*find_field(key), config);
     if (!value.empty()) return now == value;
@@ -33,7 +33,7 @@ struct Way {
 };
 using Pair = std::array<Way, 2>;
 
-// Of these pairs rules say that one of the two is to be kept.
+// Pairs of which rules ask to keep one.
 constexpr Pair kPairs[] = {
     {{{"train.train_iters"}, {"train.train_samples"}}},
     {{{"scheduler.lr_warmup_iters"}, {"scheduler.lr_warmup_samples"}}},
@@ -82,7 +82,7 @@ std::vector<Displaced> displaced(const Config& config,
     if (std::ranges::find(all, other.key, &Displaced::key) != all.end()) return;
     const Field& field = *find_field(other.key);
     std::string off(other.off.empty() ? field.initial : other.off);
-    if (off == "\"\"") off.clear();  // of a text, as YAML has it
+    if (off == "\"\"") off.clear();  // empty text in YAML
     all.push_back({.key = field.key,
                    .value = std::move(off),
                    .message = text("{} takes the place of {}, which was set before the words: only "

@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What stands at a path and is no folder; empty: a folder, or nothing.
+// Kind of a non-folder at a path; empty: a folder, or no entry.
 std::string other_than_folder(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status led = fs::status(path, ignored);

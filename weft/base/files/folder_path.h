@@ -1,4 +1,4 @@
-// Whether a folder can be at a path.
+// Test whether a folder can exist at a path.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace weft::base {
 
-// What is in the way of a folder at `path`, and the fix: "'a/b' is below 'a', which is a file: name
-// another folder". Empty: a folder is there, or can be made as far as names tell.
+// Obstacle to a folder at `path`, and the fix: "'a/b' is below 'a', which is a file: name another
+// folder". Empty: a folder exists, or can be made as far as names tell.
 std::string folder_obstacle(const std::filesystem::path& path);
 
 }  // namespace weft::base

@@ -36,7 +36,7 @@ bool is_marked(const fs::path& path, std::string_view mark) {
   return head.find(mark) != std::string::npos;
 }
 
-// A name that no file can have.
+// Refuses names that no file can have.
 void require_name(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {

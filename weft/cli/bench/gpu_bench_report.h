@@ -65,7 +65,7 @@ struct GpuBench {
   measure::DeviceCeilings ceilings;
   std::optional<GpuClock> clock;  // nullopt: the driver does not report it
   std::vector<GpuLine> lines;
-  std::vector<GpuTile> tiles;  // of the experts' products, on Hopper
+  std::vector<GpuTile> tiles;  // tiles of the experts' products, on Hopper
   std::optional<measure::DeviceStep> step;
   std::optional<StepPeer> step_peer;
   std::vector<std::string> peer_failures;  // requested peers only

@@ -29,8 +29,8 @@ constexpr double kEstimateError = 0.02;
 // Layers times micro-batches of a dry step of some tenths of a second, and of one that may run for
 // every saving.
 constexpr std::int64_t kFewLayers = 96, kVeryFewLayers = 16;
-// The most of a dry step that is taken for every saving where no formula knows the run: some
-// seconds for all of them.
+// Longest dry step, in layers times micro-batches, that is run for every saving if no formula knows
+// the run: some seconds in total.
 constexpr std::int64_t kCountedLayers = 256;
 
 // Savings that free a significant part of the missing bytes; all if none does.
@@ -109,17 +109,17 @@ std::optional<plan::Hardware> estimator_of(const config::Config& asked,
   return hardware_of(asked);
 }
 
-// Whether savings of the run are looked for on request alone.
+// True if savings are searched on request only.
 bool waits_for_request(const config::Config& asked, const measure::MemoryRoom& room) {
   return !estimator_of(asked, room) && measure::dry_layers(asked) > kCountedLayers;
 }
 
-// Of the run with a saving, from models of some of its layers.
+// Forecast of a run with a saving, from models of some of its layers.
 MemoryForecast extended(const config::Config& asked, measure::Priced priced) {
   return measure::extend_layers(asked, priced).value_or(MemoryForecast{});
 }
 
-// Savings of a long step on processor cores, which the planner does not know.
+// Finds the savings of a long step on CPU cores, which the planner does not know.
 void extend_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
   report.forecast.step_seconds = extended(asked, measure::Priced::Yes).step_seconds;
   report.costs = base::text("nominal rates, {}", nominal_costs_text(asked));

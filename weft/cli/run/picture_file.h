@@ -1,4 +1,4 @@
-// Pictures that a command writes, and knows again.
+// Pictures that a command writes and recognises.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace weft::cli {
 
-// ConfigError where `file` has content that `command` ("schedule") did not draw, unless it may be
-// replaced; SystemError where it cannot be written.
+// Throws ConfigError if `file` has content that `command` ("schedule") did not draw and that may
+// not be replaced. Throws SystemError if it cannot be written.
 void require_picture(const std::filesystem::path& file,
                      base::Overwrite overwrite,
                      const std::string& command);

@@ -89,10 +89,10 @@ std::int64_t difference(std::size_t counted, std::size_t estimated) {
   return static_cast<std::int64_t>(counted) - static_cast<std::int64_t>(estimated);
 }
 
-// Layers times micro-batches of the shorter of two models that are extended.
+// Layers times micro-batches of the shorter of the two extended models.
 constexpr std::int64_t kShortLayers = 24;
 
-// Layers that repeat over all stages: nullopt where they do not.
+// Number of layers that repeat over all stages; nullopt: they do not repeat.
 std::optional<std::int64_t> repeating_layers(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const bool are_stages_alike =
@@ -110,9 +110,10 @@ std::optional<std::int64_t> repeating_layers(const config::Config& config) {
   return model.num_layers % all == 0 ? std::optional(all) : std::nullopt;
 }
 
-// A number that grows by as much for each layer, of two models.
+// Linear growth of a number with the layers, from two models.
 struct Growth {
-  double layers = 0;  // those that the asked model has more than the shorter, by their difference
+  // additional layers of the asked model over the shorter one, divided by the models' difference
+  double layers = 0;
 
   template <typename Number>
   void extend(Number one, Number two, Number& to) const {
@@ -128,7 +129,7 @@ struct Growth {
   }
 };
 
-// "3999D0.experts" of "11D0.experts" and "23D0.experts": the layer's number grows too.
+// "3999D0.experts" from "11D0.experts" and "23D0.experts": the layer's number grows too.
 std::string extended_node(const Growth& growth, const std::string& one, const std::string& two) {
   const auto digits = [](const std::string& node) {
     return std::min(node.size(), node.find_first_not_of("0123456789"));
@@ -145,7 +146,7 @@ std::string extended_node(const Growth& growth, const std::string& one, const st
   return base::text("{}{}", layer, two.substr(digits(two)));
 }
 
-// `to` is the longer of both.
+// `to`: the longer of both.
 void extend_stage(const Growth& growth,
                   const train::PredictedMemory& one,
                   train::PredictedMemory& to) {
@@ -242,7 +243,7 @@ MemoryForecast count_largest(const config::Config& asked, const plan::Hardware& 
     if (counted[largest]) break;
     train::PredictedMemory& stage = forecast.stages[largest];
     const std::vector<train::PredictedMemory> one = count_ranks(asked, {static_cast<int>(largest)});
-    if (one.empty()) return forecast_memory(asked, Priced::No);  // has the reason
+    if (one.empty()) return forecast_memory(asked, Priced::No);  // contains the reason
     const std::size_t snapshot_bytes = stage.snapshot_bytes;
     stage = one.front();
     stage.snapshot_bytes = snapshot_bytes;

@@ -26,7 +26,7 @@ base::Json to_json(const KeptSearch& kept);
 // nullopt: not a kept search, or one with a value outside of its range.
 std::optional<KeptSearch> kept_search(const base::Json& json);
 
-// Whether every layout of it is one of the space.
+// True if every layout of it is one of the space.
 bool is_of(const LayoutSpace& space, const KeptSearch& kept);
 
 }  // namespace weft::plan
