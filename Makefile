@@ -1,8 +1,9 @@
 # make demo   install what is missing, build, train the demo recipe, show what overlap hides
-# make test   build and run every test (release)
+# make test   build and run the tests (release): of what is drawn or exhaustive a part
 # make asan, make tsan   the same tests under the sanitizers
 # make bench  speed: one step against the machine's ceiling and against PyTorch
-# make soak   long runs: every file compiled alone, fuzzers, races, every recipe, the first two commands on a bare Debian
+# make soak   long runs: all that is drawn or exhaustive, fuzzers, races, every recipe, every file compiled alone,
+#             the first two commands on a bare Debian
 # make install   install the program, recipes, completions and manual page (PREFIX=/usr/local, DESTDIR)
 # make package   a Debian package in build/package, for any processor of this kind
 # make help   this list, as make alone prints it
@@ -62,17 +63,7 @@ soak: setup
 	$(call build,release)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train)$$'
-	@WEFT_MANY_STEPS=1 WEFT_RANDOM_LAYOUTS=60 build/release/bin/train_test --gtest_filter='RandomLayouts.*'
-	@WEFT_MANY_STEPS=1 build/release/bin/train_test \
-	  --gtest_filter='*OverlapBits.*:*EverySending.*:*TensorParallel.*:*ContextParallel.*:*Instances.*:DataParallel.*'
-	@WEFT_RANDOM_PAIRS=200 build/release/bin/train_test --gtest_filter='DrawnCheckpoints.*'
-	@WEFT_RANDOM_SEED=$$(date +%s) WEFT_RANDOM_SAVINGS=60 build/release/bin/train_test --gtest_filter='Savings.*:GpuSavings.*'
-	@WEFT_EVERY_ORDER=1 build/release/bin/schedule_test --gtest_filter='Offload.*:OffloadedOptimizer.*'
-	@WEFT_EVERY_EXAMPLE=1 build/release/bin/meta_test --gtest_filter='Examples.*'
-	@WEFT_EVERY_NUMBER=1 build/release/bin/tensor_test --gtest_filter='SplitFloat.*'
-	@WEFT_EVERY_LAYOUT=1 build/release/bin/cli_test --gtest_filter='ShippedLayouts.*'
-	@WEFT_KILLS=200 build/release/bin/cli_test --gtest_filter='Resume.AfterEvery*'
-	@WEFT_DAMAGES=10000 build/release/bin/checkpoint_test --gtest_filter='Damage.*'
+	@for test in build/release/bin/*_test; do WEFT_SOAK=1 WEFT_RANDOM_SEED=$$(date +%s) $$test --gtest_brief=1 || exit 1; done
 	@$(weft) recipes --start
 	@tests/setup/run.sh || [ $$? -eq 77 ]
 

@@ -155,7 +155,7 @@ all_tests() {
   run_tests devices 120
   run_tests tensor 600
   run_tests kernels 1200
-  run_tests comm 900
+  WEFT_SOAK=1 run_tests comm 900  # every case on the card, as in make soak
   run_tests train 1800
   run_tests measure 600
   run_tests optim 120

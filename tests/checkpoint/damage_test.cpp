@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/devices/devices_support.h"
+#include "tests/soak.h"
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
@@ -21,12 +22,6 @@ namespace fs = std::filesystem;
 using tensor::DType;
 using tensor::Tag;
 using tensor::Tensor;
-
-// `make soak` sets more.
-int asked_damages() {
-  const char* asked = std::getenv("WEFT_DAMAGES");
-  return asked == nullptr ? 400 : std::atoi(asked);
-}
 
 // Writes a new file: some file systems sync a file that replaces another.
 void put(const fs::path& path, const std::string& bytes) {
@@ -143,7 +138,7 @@ TEST_F(Damage, IsFoundByReadingEveryByte) {
 
 TEST_F(Damage, OfAShardIsAlwaysFoundAndNamed) {
   ASSERT_EQ(complaint(), "");
-  for (int i = 0; i < asked_damages(); ++i) {
+  for (int i = 0; i < few_or_many(400, 10000); ++i) {
     const std::string damage = damaged(bytes_);
     if (damage == bytes_) continue;
     put(shard_, damage);
@@ -154,7 +149,7 @@ TEST_F(Damage, OfAShardIsAlwaysFoundAndNamed) {
 }
 
 TEST_F(Damage, OfAManifestIsAlwaysFoundAndNamed) {
-  for (int i = 0; i < asked_damages(); ++i) {
+  for (int i = 0; i < few_or_many(400, 10000); ++i) {
     const std::string damage = damaged(manifest_);
     if (damage == manifest_) continue;
     put(folder_ / kManifestName, damage);
@@ -168,7 +163,7 @@ TEST_F(Damage, OfAManifestIsAlwaysFoundAndNamed) {
 TEST_F(Damage, OfAManifestThatVouchesForItselfEndsInAnErrorOrNothing) {
   const std::string front = manifest_.substr(0, manifest_.rfind(",\"crc32c\":"));
   int errors = 0;
-  for (int i = 0; i < asked_damages(); ++i) {
+  for (int i = 0; i < few_or_many(400, 10000); ++i) {
     std::string damage = front;
     for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
       std::size_t at = below(damage.size());
@@ -178,7 +173,7 @@ TEST_F(Damage, OfAManifestThatVouchesForItselfEndsInAnErrorOrNothing) {
     put(folder_ / kManifestName, base::text("{},\"crc32c\":{}}}\n", damage, base::crc32c(damage)));
     errors += complaint().starts_with("error: ") ? 1 : 0;
   }
-  EXPECT_GT(errors, asked_damages() / 4);
+  EXPECT_GT(errors, few_or_many(400, 10000) / 4);
 }
 
 TEST_F(Damage, NoNameOfATensorIsAPath) {

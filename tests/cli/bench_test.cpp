@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/cli/program_support.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -37,6 +38,8 @@ TEST_F(BenchOverlap, JsonHasTheKeysOfTheContract) {
   const Outcome outcome =
       weft("bench overlap " + kTiny + " --json --svg " + svg + " --costs " + costs);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(("\n" + outcome.err).find("\nwarning: figures mean something"), std::string::npos)
+      << "it warns as other commands do: " << outcome.err;
   const Json json = Json::parse(outcome.out);
   ASSERT_EQ(json["fabrics"].size(), 3u);
   for (const Json& fabric : json["fabrics"]) {
@@ -82,6 +85,8 @@ TEST_F(BenchOverlap, OneRankAloneHasLinksAndBars) {
   for (const char* dispatcher :
        {"model.moe_token_dispatcher_type=alltoall",
         "model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=deepep"}) {
+    // The next test shows alltoall's, as text.
+    if (!soaks() && std::string(dispatcher).ends_with("alltoall")) continue;
     const Outcome outcome =
         weft("bench overlap " + kTiny + " --json runtime.backend=loopback " + dispatcher);
     const Json json = Json::parse(outcome.out);
@@ -139,6 +144,8 @@ TEST_F(BenchOverlap, EveryModeHasItsOrders) {
              {"plain", "overlap_p2p_comm", "overlap_p2p_comm + zb_h1"}},
         Case{"cp train.global_batch_size=4", {"plain", "cp_comm_overlap"}},
         Case{"tp train.global_batch_size=4", {"plain", "tp_comm_overlap"}}}) {
+    // The next case has a pipeline's rows and those of zb_h1.
+    if (!soaks() && words.starts_with("pp model")) continue;
     const Outcome outcome = weft("bench overlap --json" + kTinyDense + "--mode " + words);
     const Json json = Json::parse(outcome.out);
     const bool is_judged = json["fabrics"][1]["judged"];
@@ -195,12 +202,6 @@ TEST_F(BenchOverlap, AModeNeedsRanksOfItsKind) {
   EXPECT_EQ(weft("bench overlap --mode xp").code, 2);
 }
 
-TEST_F(BenchOverlap, WarnsAsOtherCommandsDo) {
-  const Outcome outcome = weft("bench overlap " + kTiny);
-  EXPECT_NE(("\n" + outcome.err).find("\nwarning: figures mean something"), std::string::npos)
-      << outcome.err;
-}
-
 TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
   const Outcome links = weft("bench overlap " + kTiny + " fabric.seed=4");
   EXPECT_EQ(links.code, 2);
@@ -214,7 +215,7 @@ TEST_F(BenchOverlap, RefusesLinksOfItsOwnAndModelsWithoutExperts) {
 // The rules derive a dtype from model.bf16; the bench times the judged config, as weft train does.
 TEST_F(BenchOverlap, TimesTheJudgedConfig) {
   const auto peaks = [](const std::string& words) {
-    const Outcome outcome = weft("bench overlap " + kTiny + " --json " + words);
+    const Outcome outcome = weft("bench overlap " + kTiny + " --json --shares 0.5 " + words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     std::vector<std::int64_t> bytes;
     const Json json = Json::parse(outcome.out);
@@ -223,23 +224,21 @@ TEST_F(BenchOverlap, TimesTheJudgedConfig) {
     return bytes;
   };
   const std::vector<std::int64_t> switched = peaks("model.bf16=true");
-  EXPECT_EQ(switched, peaks("model.params_dtype=bf16"));
   const std::vector<std::int64_t> full = peaks("");
   ASSERT_EQ(switched.size(), full.size());
   for (std::size_t i = 0; i < full.size(); ++i) EXPECT_LT(switched[i], full[i]) << i;
 }
 
+// What `weft memory` counts of the same words in fp32 is twice what the bench had in bf16.
 TEST(BenchStep, TimesTheJudgedConfig) {
-  const auto weights = [](const std::string& words) {
-    const Outcome outcome = weft(
-        "bench step cpu_small --steps 1 --json model.hidden_size=64 model.vocab_size=256 "
-        "model.seq_length=16 model.num_layers=2 train.global_batch_size=2 " +
-        words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return Json::parse(outcome.out)["peak_bytes"]["weights"].get<std::int64_t>();
-  };
-  const std::int64_t full = weights("");
-  EXPECT_EQ(2 * weights("model.bf16=true"), full);
+  const std::string run =
+      "cpu_small model.hidden_size=64 model.vocab_size=256 model.seq_length=16 model.num_layers=2 "
+      "train.global_batch_size=2 --json ";
+  const Outcome timed = weft("bench step --steps 1 " + run + "model.bf16=true");
+  EXPECT_EQ(timed.code, 0) << timed.err;
+  const Json rank = Json::parse(weft("memory " + run).out)["ranks"][0];
+  EXPECT_EQ(2 * Json::parse(timed.out)["peak_bytes"]["weights"].get<std::int64_t>(),
+            rank["tags"]["weights"].get<std::int64_t>());
 }
 
 TEST(BenchSchedule, SaysWhatDecidingCosts) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tests/cli/program_support.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -156,6 +157,7 @@ TEST(PlanCommand, TheFitIsTheOneOfTheFiles) {
 
 // A fit on one kind of mixture of experts predicts the other kind, either way.
 TEST(PlanCommand, TheModelsOfTheFitCanBeChosen) {
+  if (!soaks()) GTEST_SKIP() << "skipped: a second fit, which `make soak` makes";
   const Json json =
       planned("--validate=" + kPublished + " --fit --fit-models=DeepSeekV3,llama3_8b");
   EXPECT_EQ(json["fit"]["rows"], 47);
@@ -363,6 +365,7 @@ TEST(PlanCommand, AReportOfAShortTraceIsOfTheWholeStep) {
       "vpp=2 comm_overlap.overlap_moe_expert_parallel_comm=true "
       "comm_overlap.delay_wgrad_compute=false ";
   for (const std::string& order : {plain, merged}) {
+    if (!soaks() && order == plain) continue;  // has fewer walls
     SCOPED_TRACE(order);
     const Scratch trace("short.json"), page("short.html");
     const Json plan = planned(pipeline + order + "--trace=" + trace.name());

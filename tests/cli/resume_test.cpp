@@ -15,6 +15,7 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
@@ -338,8 +339,7 @@ fs::path newest_whole(const fs::path& saved) {
 
 // Random moments from the beginning of a save on, half of them soon after it.
 TEST_F(Resume, AfterEveryKillToTheSameBits) {
-  const char* asked = std::getenv("WEFT_KILLS");  // `make soak` sets more
-  const int kills = asked == nullptr ? 10 : std::atoi(asked);
+  const int kills = few_or_many(10, 200);
   const int steps = 6 * kills;
   ASSERT_EQ(weft(words("whole", text("train.train_iters={}", steps))).code, 0);
   const std::string run =
@@ -386,8 +386,7 @@ std::vector<pid_t> ranks_of(const fs::path& folder) {
 // Ranks are killed, and tools/mpirun.sh restarts the job.
 TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
-  const char* asked = std::getenv("WEFT_KILLS");
-  const int kills = asked == nullptr ? 3 : std::atoi(asked);
+  const int kills = few_or_many(3, 200);
   const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", 20 * kills + 10);
   ASSERT_EQ(weft(words("whole", more)).code, 0);
   const fs::path out = folder_ / "out";

@@ -1,9 +1,9 @@
 // All runs that Weft ships are judged, including whether they fit their GPUs, within their time.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <ctime>
 
+#include "tests/soak.h"
 #include "weft/cli/judge/check_run.h"
 #include "weft/derive/derived.h"
 #include "weft/words/recipe.h"
@@ -48,7 +48,7 @@ TEST(ShippedLayouts, ThatWereHardToJudgeAreJudged) {
 }
 
 TEST(ShippedLayouts, AreJudged) {
-  const bool every = std::getenv("WEFT_EVERY_LAYOUT") != nullptr;  // set by `make soak`
+  const bool every = soaks();
   const std::vector<std::string> names = all_names();
   for (std::size_t i = 0; i < names.size(); i += every ? 1 : kEach) expect_judged({names[i]});
 }

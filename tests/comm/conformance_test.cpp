@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/conformance_support.h"
+#include "tests/soak.h"
 
 namespace weft::comm {
 namespace conformance_test {
@@ -111,7 +112,10 @@ TEST_P(Conformance, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Comm, Conformance, testing::ValuesIn(arrangements()), name_of_arrangement);
+INSTANTIATE_TEST_SUITE_P(Comm,
+                         Conformance,
+                         testing::ValuesIn(third_or_all(arrangements())),
+                         name_of_arrangement);
 
 }  // namespace conformance_test
 }  // namespace weft::comm

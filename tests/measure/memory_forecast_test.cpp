@@ -46,7 +46,7 @@ TEST(MemoryForecast, AShortenedStepHasTheBytesOfTheWholeOne) {
         train::LayoutCase{.world = 4, .ep = 2, .pp = 2, .vpp = 2}}) {
     SCOPED_TRACE(train::name_of(layout));
     config::Config config = train::with_layout(train::deep_config(), layout);
-    config.train.global_batch_size = 96;
+    config.train.global_batch_size = 40;
     config::Config padded = config, saving = config;
     padded.model.pad_token_id = 0;
     saving.model.recompute_granularity = config::RecomputeGranularity::Selective;

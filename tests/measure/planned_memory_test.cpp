@@ -1,6 +1,7 @@
 // The planner's memory of a run equals a dry step's count.
 #include <gtest/gtest.h>
 
+#include "tests/soak.h"
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/memory/memory_forecast.h"
@@ -163,7 +164,7 @@ double of_tag(const train::BytesByTag& bytes, tensor::Tag tag) {
 }
 
 TEST(PlannedMemory, IsThatOfADryStep) {
-  for (const Layout& layout : layouts()) {
+  for (const Layout& layout : third_or_all(layouts())) {
     const Config config = run_of(layout);
     const MemoryForecast forecast = forecast_memory(config, Priced::No);
     ASSERT_TRUE(forecast.is_predicted()) << layout.name;

@@ -1,12 +1,12 @@
 // Command lines of the documents and of --help run as written, with fewer steps.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include "tests/meta/page_support.h"
 #include "tests/meta/shell_support.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
@@ -47,9 +47,10 @@ std::vector<std::string> commands_to_paste(Page page) {
   return page.commands();
 }
 
-// Pages and help texts, in which a command may read what an earlier one wrote.
+// Pages and help texts, in which a command may read what an earlier one wrote. page_test.cpp holds
+// that the program takes the words of all pages.
 std::vector<Page> pages_with_examples() {
-  std::vector<Page> pages = documents();
+  std::vector<Page> pages = third_or_all(documents());
   for (const std::string& command : kCommands) {
     Page help{.path = "weft " + command + " --help"};
     for (const std::string& line :
@@ -116,7 +117,7 @@ bool lacks_machine(const std::string& said) {
 
 TEST(Examples, EveryCommandLineOfThePagesRuns) {
   namespace fs = std::filesystem;
-  const bool all = std::getenv("WEFT_EVERY_EXAMPLE") != nullptr;  // set by `make soak`
+  const bool all = soaks();
   const fs::path folder = fs::path(::testing::TempDir()) / "weft_examples";
   std::set<std::string> done;
   int ran = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/devices/devices_support.h"
+#include "tests/soak.h"
 #include "weft/base/random.h"
 #include "weft/tensor/transfer.h"
 
@@ -61,6 +62,7 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
 // Two tables that exceed the host's batch, with a size that is no round number.
 TEST(Parameters, StartTheSameOnAnyNumberOfThreads) {
   for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    if (!soaks() && precision == config::Precision::Fp32) continue;  // is rounded nowhere
     config::ModelConfig config = small();
     config.vocab_size = 9'000'001 / config.hidden_size;
     config.params_dtype = precision;

@@ -1,6 +1,7 @@
 #include "tests/schedule/plans_support.h"
 
 #include "tests/schedule/models_support.h"
+#include "tests/soak.h"
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
 
@@ -164,6 +165,14 @@ std::vector<PlanCase> many_cases() {
   }
   std::ranges::copy(ordered_cases(), std::back_inserter(all));
   return all;
+}
+
+std::vector<PlanCase> some_cases(std::size_t distance, std::size_t first) {
+  const std::vector<PlanCase> all = many_cases();
+  if (soaks()) return all;
+  std::vector<PlanCase> some;
+  for (std::size_t i = first; i < all.size(); i += distance) some.push_back(all[i]);
+  return some;
 }
 
 const std::vector<PlannedCase>& many_plans() {

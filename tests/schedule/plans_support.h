@@ -46,6 +46,8 @@ std::vector<RankPlan> plans_of(const PlanCase& c);
 
 // Legal combinations of all keys and shapes of interest.
 std::vector<PlanCase> many_cases();
+// Every case of these at this distance, a prime, so that every knob appears; all in `make soak`.
+std::vector<PlanCase> some_cases(std::size_t distance, std::size_t first = 0);
 // Plans of these, made once for all tests.
 struct PlannedCase {
   PlanCase c;

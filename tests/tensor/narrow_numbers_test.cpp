@@ -5,9 +5,8 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
-#include "tests/sanitized.h"
+#include "tests/soak.h"
 
 namespace weft::tensor {
 namespace narrow_numbers_test {
@@ -72,8 +71,7 @@ int wrong_among(std::uint32_t upper) {
 // The fp32 number returns bit by bit. Its upper part is the number rounded to nearest even, except
 // for ties that this would round towards zero.
 TEST(SplitFloat, LosesNothingOfAnyNumber) {
-  const bool every = std::getenv("WEFT_EVERY_NUMBER") != nullptr;  // set by `make soak`
-  for (std::uint32_t upper = 0; upper < 65536; upper += every ? 1 : kSanitized ? 97 : 31) {
+  for (std::uint32_t upper = 0; upper < 65536; upper += few_or_many(97, 1)) {
     const bool is_finite = (upper & 0x7fffu) < 0x7f80u;
     if (!is_finite) continue;
     ASSERT_EQ(wrong_among(upper), 0) << upper;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/devices/devices_support.h"
+#include "tests/soak.h"
 #include "weft/base/error.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/transfer.h"
@@ -407,7 +408,7 @@ TEST_P(Pools, WhatStagesExchangeIsReusedByWhatTheUserKnowsAndNotByWhatIsOver) {
 TEST_P(Pools, ManyRandomBlocksNeverOverlap) {
   std::vector<Tensor> live;
   std::uint64_t state = 1;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < few_or_many(500, 2000); ++i) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     if (live.size() > 20 && (state >> 60) % 2 == 0) {
       live.erase(live.begin() + static_cast<std::ptrdiff_t>((state >> 33) % live.size()));

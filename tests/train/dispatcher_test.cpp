@@ -57,6 +57,8 @@ TEST_P(EverySending, ComputesTheGoldenDeepSeekModelOnOneTwoAndFourRanks) {
   const checkpoint::ReferenceRun reference(folder, model.huggingface_config());
   for (const int ranks : {1, 2, 4}) {
     if (kSanitized && ranks != 2) continue;
+    // One rank sends nothing; two send as four do.
+    if (!soaks() && ranks != 4 && GetParam().type != Dispatcher::AllToAll) continue;
     const config::Config wanted =
         with_sending(with_layout(config::Config(), {.world = ranks, .ep = ranks}), GetParam());
     for (const measure::Check& check :
@@ -111,6 +113,7 @@ TEST_P(EverySending, HasTheSameBitsInEveryOrderAndWithEveryDelay) {
     constexpr int kSteps = 3;  // memory is planned after the first and the second step
     const Outcome expected = train_some(plain, kSteps);
     for (const Order& order : kOrders) {
+      if (!soaks() && (slices == 1) != order.delay) continue;  // every order once
       SCOPED_TRACE(base::text("{}, {} slices", order.name, slices));
       config::Config config = with_order(plain, order);
       if (slices == 1 || order.delay) {
@@ -131,6 +134,8 @@ TEST_P(EverySending, HasTheSameBitsInEveryOrderOfAPipeline) {
     plain.comm_overlap.moe_token_slices = slices;
     const Outcome expected = train_some(plain, 3);
     for (const Order& order : kOrders) {
+      // All orders under the reference's dispatcher, the one with most overlap under all.
+      if (!soaks() && GetParam().type != Dispatcher::AllToAll && !order.delay) continue;
       SCOPED_TRACE(base::text("{}, {} slices", order.name, slices));
       expect_same_bits(expected, train_some(with_order(plain, order), 3));
     }
@@ -261,6 +266,9 @@ TEST(RowBudget, AStepThatExceedsItRunsAgainWithTheBitsOfARunWithoutOne) {
         config::Config config = free;
         config.comm_overlap.overlap_moe_expert_parallel_comm = overlap;
         config.model.moe_expert_rank_capacity_factor = factor;
+        // Each factor meets one of both orders under each layout.
+        const bool is_exceeded = factor == 1.05, has_stages = layout.pp > 1;
+        if (!soaks() && (overlap == is_exceeded) == has_stages) continue;
         SCOPED_TRACE(base::text("pp {}, overlap {}, factor {}", layout.pp, overlap, factor));
         std::atomic<std::int64_t> repeated = 0;
         expect_same_bits(

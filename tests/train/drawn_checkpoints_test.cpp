@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "tests/sanitized.h"
 #include "tests/train/random_runs_support.h"
 #include "tests/train/saved_state_support.h"
@@ -33,16 +31,11 @@ std::pair<config::Config, std::string> drawn_layout(Draw& draw,
   }
 }
 
-int pairs_wanted() {
-  const char* asked = std::getenv("WEFT_RANDOM_PAIRS");  // `make soak` sets more
-  return asked == nullptr ? 10 : std::atoi(asked);
-}
-
 TEST(DrawnCheckpoints, WrittenUnderOneLayoutAreReadUnderAnother) {
   if (kSanitized) GTEST_SKIP() << "skipped: too long under a sanitizer";
   const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("weft_drawn_{}", ::getpid());
   Draw draw(16);
-  for (int pair = 0; pair < pairs_wanted(); ++pair) {
+  for (int pair = 0; pair < few_or_many(4, 200); ++pair) {
     const auto precision = pair % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
     const auto [from, from_words] = drawn_layout(draw, folder, precision);
     const auto [to, to_words] = drawn_layout(draw, folder, precision);

@@ -1,5 +1,8 @@
 #include "tests/train/engine_cases_support.h"
 
+#include <gtest/gtest.h>
+
+#include <limits>
 #include <map>
 
 namespace weft::train {
@@ -182,6 +185,27 @@ void add_details(std::vector<EngineCase>& cases, const std::string& name, const 
                      Piece::Experts}}});
 }
 
+void spoil_gradients(Engine& engine) {
+  constexpr float kStale = std::numeric_limits<float>::quiet_NaN();
+  for (const model::Parameter& parameter : engine.parameters().all()) {
+    if (parameter.spec.is_trained()) fill(engine, parameter.gradient, kStale);
+  }
+  const tensor::Tensor& head = engine.parameters().tied_head_gradient();
+  if (head.defined()) fill(engine, head, kStale);
+}
+
+// The norm covers whole buffers, so padding must be zero.
+void expect_zero_padding(Engine& engine) {
+  for (const model::Home home : {model::Home::Dense, model::Home::Expert}) {
+    std::vector<float> rest = floats_of(engine, engine.parameters().buffer(home).gradients);
+    for (const model::Parameter& parameter : engine.parameters().all()) {
+      if (parameter.spec.home != home) continue;
+      std::fill_n(rest.begin() + parameter.offset, parameter.gradient.elements(), 0.0f);
+    }
+    EXPECT_EQ(rest, std::vector<float>(rest.size(), 0.0f));
+  }
+}
+
 // Offloads activations to host memory.
 void to_offload(Config& config) {
   using enum config::OffloadModule;
@@ -245,6 +269,13 @@ void add_shared_batches(std::vector<EngineCase>& cases, const Config& one) {
 }  // namespace
 
 void PrintTo(const EngineCase& at, std::ostream* out) { *out << at.name; }
+
+StepTotals step_over_stale_gradients(Engine& engine, const StepInput& input) {
+  spoil_gradients(engine);
+  const StepTotals totals = train_step(engine, input, exec::Tracing::Off);
+  expect_zero_padding(engine);
+  return totals;
+}
 
 void to_overlap(Config& config) {
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;

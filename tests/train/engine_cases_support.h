@@ -25,6 +25,10 @@ std::vector<EngineCase> engine_cases();
 inline constexpr std::int64_t kEngineSteps = 2;
 const Outcome& trained_on_cpu(const EngineCase& at);
 
+// Takes a step whose gradients are NaN before it, and expects zero padding after it: the first
+// gradient of a step assigns.
+StepTotals step_over_stale_gradients(Engine& engine, const StepInput& input);
+
 // Overlaps forward with backward, with delayed weight gradients.
 void to_overlap(config::Config& config);
 

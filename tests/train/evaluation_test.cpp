@@ -1,28 +1,12 @@
-// Evaluation: a pass without gradients that keeps no activations.
+// Memory of evaluation: a pass without gradients that keeps no activations. hidden_device_test.cpp
+// compares its loss.
 #include <gtest/gtest.h>
 
-#include "tests/train/engine_cases_support.h"
+#include "tests/train/train_support.h"
 #include "weft/train/step.h"
 
 namespace weft::train {
 namespace evaluation_test {
-
-class Evaluation : public testing::TestWithParam<EngineCase> {};
-
-INSTANTIATE_TEST_SUITE_P(Layouts,
-                         Evaluation,
-                         testing::ValuesIn(engine_cases()),
-                         [](const auto& test) { return test.param.name; });
-
-TEST_P(Evaluation, HasTheLossOfAPassThatKeepsAll) {
-  on_ranks(GetParam().config, [&](Engine& engine) {
-    const Batch batch = batch_of(engine, 0);
-    const double kept = forward_step(engine, batch).loss;
-    EXPECT_EQ(evaluate_step(engine, {.batch = batch}).loss, kept);
-    for (int m = 0; m < std::ssize(batch); ++m)
-      EXPECT_TRUE(engine.program().state(m).layers.empty());
-  });
-}
 
 // Peak of one rank, which runs micro-batches in sequence.
 std::size_t peak_of(std::int64_t micro_batches) {

@@ -17,19 +17,32 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
                          testing::ValuesIn(engine_cases()),
                          [](const auto& test) { return test.param.name; });
 
-TEST_P(HiddenDevice, TrainsToTheSameBits) {
+TEST_P(HiddenDevice, TrainsToTheSameBitsOverStaleGradients) {
   const auto& [name, config, detail] = GetParam();
-  expect_same_bits(train_some(config, kEngineSteps, detail, DeviceKind::HiddenCpu),
-                   trained_on_cpu(GetParam()));
+  expect_same_bits(
+      train_some(config, kEngineSteps, detail, DeviceKind::HiddenCpu, step_over_stale_gradients),
+      trained_on_cpu(GetParam()));
 }
 
-// Totals on rank 0 after a step without gradients.
+class HiddenEvaluation : public testing::TestWithParam<EngineCase> {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts,
+                         HiddenEvaluation,
+                         testing::ValuesIn(third_or_all(engine_cases())),
+                         [](const auto& test) { return test.param.name; });
+
+// Totals on rank 0 after a step without gradients that keeps activations. A step that keeps none
+// must have its loss.
 StepTotals evaluated(const EngineCase& of, DeviceKind device) {
   StepTotals first;
   on_ranks(
       of.config,
       [&](Engine& engine) {
-        const StepTotals totals = forward_step(engine, batch_of(engine, 0));
+        const Batch batch = batch_of(engine, 0);
+        const StepTotals totals = forward_step(engine, batch);
+        EXPECT_EQ(evaluate_step(engine, {.batch = batch}).loss, totals.loss);
+        for (int m = 0; m < std::ssize(batch); ++m)
+          EXPECT_TRUE(engine.program().state(m).layers.empty());
         engine.program().drop_states();
         if (engine.rank() == 0) first = totals;
       },
@@ -44,7 +57,7 @@ std::int64_t dropped_rows(const StepTotals& totals) {
   return sum;
 }
 
-TEST_P(HiddenDevice, EvaluatesToTheSameBits) {
+TEST_P(HiddenEvaluation, HasTheBitsOfTheCpuAndTheLossOfAPassThatKeepsAll) {
   const config::ModelConfig& model = GetParam().config.model;
   const StepTotals hidden = evaluated(GetParam(), DeviceKind::HiddenCpu);
   const StepTotals plain = evaluated(GetParam(), DeviceKind::Cpu);

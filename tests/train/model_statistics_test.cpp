@@ -70,9 +70,10 @@ ModelStatistics statistics_of(const config::Config& config) {
 
 class Statistics : public ::testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Statistics, ::testing::ValuesIn(cases()), [](const auto& test) {
-  return test.param.name;
-});
+INSTANTIATE_TEST_SUITE_P(Layouts,
+                         Statistics,
+                         ::testing::ValuesIn(third_or_all(cases())),
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(Statistics, AreThoseOfOneRank) {
   for (const bool tied : {false, true}) {

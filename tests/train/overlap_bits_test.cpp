@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <cctype>
 #include <set>
 
 #include "tests/train/train_support.h"
@@ -57,28 +57,6 @@ config::Config config_of(const BitsCase& bits) {
   return config;
 }
 
-class OverlapBits : public ::testing::TestWithParam<BitsCase> {};
-
-TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
-  const config::Config plain = config_of(GetParam());
-  constexpr int kSteps = 3;  // memory is planned after the first and the second step
-  const Outcome expected = train_some(plain, kSteps);
-  for (const bool p2p : {true, false}) {
-    if (p2p && GetParam().pp == 1) continue;
-    if (p2p != derive::overlaps_p2p(plain)) {
-      expect_same_bits(expected, train_some(with_exchange(plain, p2p), kSteps));
-    }
-    // All orders if stages exchange under compute or there is one stage; otherwise one of few.
-    const bool all = p2p || GetParam().pp == 1 || few_or_many(0, 1) == 1;
-    for (const Order& order : kOrders) {
-      if (!all && !(order.overlap && order.delay)) continue;
-      SCOPED_TRACE(fmt::format("{}, overlap_p2p_comm={}", order.name, p2p));
-      const config::Config config = with_exchange(with_order(plain, order), p2p);
-      expect_same_bits(expected, train_some(config, kSteps));
-    }
-  }
-}
-
 // Fewer micro-batches than stages, equally many, and more: warm-up, steady turns and an end.
 std::vector<BitsCase> bits_cases() {
   std::vector<BitsCase> cases{{.micro_batches = 2},
@@ -94,7 +72,7 @@ std::vector<BitsCase> bits_cases() {
                               {.pp = 4, .vpp = 2, .micro_batches = 8},
                               {.micro_batches = 4, .narrow = true},
                               {.pp = 2, .vpp = 2, .micro_batches = 4, .narrow = true}};
-  if (std::getenv("WEFT_MANY_STEPS") == nullptr) return cases;
+  if (!soaks()) return cases;
   const std::vector<BitsCase> longer{{.micro_batches = 8},
                                      {.pp = 2, .micro_batches = 8},
                                      {.pp = 2, .vpp = 2, .micro_batches = 8},
@@ -103,16 +81,53 @@ std::vector<BitsCase> bits_cases() {
   return cases;
 }
 
+// One order of one case, with one way in which stages exchange.
+struct OrderedCase {
+  BitsCase bits;
+  Order order;
+  bool p2p = false;
+};
+
+std::vector<OrderedCase> ordered_cases() {
+  std::vector<OrderedCase> all;
+  for (const BitsCase& bits : bits_cases()) {
+    for (const bool p2p : {true, false}) {
+      if (p2p && bits.pp == 1) continue;
+      const bool is_default = p2p == derive::overlaps_p2p(config_of(bits));
+      if (!is_default && bits.pp > 1) all.push_back({bits, {.name = "plain"}, p2p});
+      for (const Order& order : kOrders) all.push_back({bits, order, p2p});
+    }
+  }
+  return all;
+}
+
+class OverlapBits : public ::testing::TestWithParam<OrderedCase> {};
+
+TEST_P(OverlapBits, AreThoseOfThePlainOrder) {
+  const auto& [bits, order, p2p] = GetParam();
+  const config::Config plain = config_of(bits);
+  constexpr int kSteps = 3;  // memory is planned anew after the first and the second
+  expect_same_bits(trained_once(plain, kSteps),
+                   train_some(with_exchange(with_order(plain, order), p2p), kSteps));
+}
+
+std::string name_of_ordered(const ::testing::TestParamInfo<OrderedCase>& info) {
+  const BitsCase& bits = info.param.bits;
+  std::string name = fmt::format("Pp{}Vpp{}MicroBatches{}{}_{}_{}",
+                                 bits.pp,
+                                 bits.vpp,
+                                 bits.micro_batches,
+                                 bits.narrow ? "Narrow" : "",
+                                 info.param.p2p ? "P2pOverlap" : "P2pBatch",
+                                 info.param.order.name);
+  std::erase_if(name, [](unsigned char c) { return c != '_' && std::isalnum(c) == 0; });
+  return name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders,
                          OverlapBits,
-                         ::testing::ValuesIn(bits_cases()),
-                         [](const auto& param_info) {
-                           return fmt::format("Pp{}Vpp{}MicroBatches{}{}",
-                                              param_info.param.pp,
-                                              param_info.param.vpp,
-                                              param_info.param.micro_batches,
-                                              param_info.param.narrow ? "Narrow" : "");
-                         });
+                         ::testing::ValuesIn(third_or_all(ordered_cases())),
+                         name_of_ordered);
 
 TEST(OverlapBits, NarrowExpertsHaveAnotherOrder) {
   EXPECT_EQ(schedule::dispatch_beside(config_of({}).model), schedule::DispatchBeside::Experts);
@@ -157,6 +172,7 @@ TEST(OverlapBits, LargeGroupsOfMicroBatchesGiveTheSameBits) {
   for (const int group : {4, 8}) {
     plain.model.microbatch_group_size_per_vp_stage = group;
     for (const Order& order : kOrders) {
+      if (!soaks() && order.delay != (group == 4)) continue;  // every order once
       SCOPED_TRACE(fmt::format("{}, groups of {}", order.name, group));
       expect_same_bits(expected, train_some(with_order(plain, order), 3));
     }

@@ -21,7 +21,7 @@ struct DrawnSavings {
 };
 DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks);
 
-// Number of draws per test; `make soak` sets more.
+// Number of draws per test.
 int savings_wanted();
 // Seed of the draws, printed. WEFT_RANDOM_SEED, which `make soak` sets, overrides it.
 unsigned savings_seed(unsigned otherwise);

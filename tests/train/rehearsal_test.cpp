@@ -21,7 +21,7 @@ class Rehearsal : public testing::TestWithParam<EngineCase> {};
 
 INSTANTIATE_TEST_SUITE_P(Layouts,
                          Rehearsal,
-                         testing::ValuesIn(engine_cases()),
+                         testing::ValuesIn(third_or_all(engine_cases(), 1)),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(Rehearsal, TakesTheBuffersOfTheStepInItsOrder) {

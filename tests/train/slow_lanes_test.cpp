@@ -145,6 +145,9 @@ TEST_P(SlowLanes, ChangeNoBit) {
   for (const Lane lane : lanes_of(at)) {
     for (const Slowed slowed : {Slowed::ByHost, Slowed::ByDevice}) {
       if (lane == Lane::Host && slowed == Slowed::ByDevice) continue;
+      // On the CPU one of both is enough for a lane: the other way slows the next one.
+      const bool in_turn = static_cast<int>(lane) % 2 == static_cast<int>(slowed);
+      if (!soaks() && device == DeviceKind::Cpu && lane != Lane::Host && !in_turn) continue;
       SCOPED_TRACE(fmt::format("{} slowed {}", schedule::word(lane), word(slowed)));
       std::atomic<int> held_up = 0;
       const TakeStep take = with_slow_lane(lane, slowed, held_up);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -221,10 +220,6 @@ Outcome train_some(const config::Config& config,
       detail,
       device);
   return outcome;
-}
-
-std::int64_t few_or_many(std::int64_t few, std::int64_t many) {
-  return std::getenv("WEFT_MANY_STEPS") == nullptr ? few : many;
 }
 
 const Outcome& trained_once(const config::Config& config, std::int64_t steps) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/devices/devices_support.h"
+#include "tests/soak.h"
 #include "weft/config/config.h"
 #include "weft/train/engine.h"
 #include "weft/train/step.h"
@@ -70,16 +71,12 @@ void expect_equal_to_rounding(const Outcome& many, const Outcome& one);
 using TakeStep = std::function<StepTotals(Engine&, const StepInput&)>;
 
 // Trains some steps from the config's seed. A sanitizer run takes at most two, which suffice there.
+// Memory is planned after the first and the second step, so 3 steps are the fewest beyond that.
 Outcome train_some(const config::Config& config,
                    std::int64_t steps,
                    const schedule::Detail& detail = {},
                    devices::DeviceKind device = devices::DeviceKind::Cpu,
                    const TakeStep& take = {});
-
-// Number of steps or cases in tests that compare runs: `few`, or `many` if WEFT_MANY_STEPS is set,
-// as by `make soak`. Memory is planned after the first and the second step, so 3 steps are the
-// fewest beyond that.
-std::int64_t few_or_many(std::int64_t few, std::int64_t many);
 
 // Outcome trained once for all tests that compare with it, keyed by all config values.
 const Outcome& trained_once(const config::Config& config, std::int64_t steps);
