@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tests/meta/shell_support.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
 
@@ -42,6 +44,17 @@ std::vector<TextFile> files_below(std::string_view folder,
   }
   std::ranges::sort(files, {}, &TextFile::path);
   return files;
+}
+
+std::optional<std::set<std::string>> changed_files() {
+  if (soaks()) return std::nullopt;
+  const Ran ran = shell(
+      "cd '" WEFT_SOURCE_DIR
+      "' && base=$(git merge-base HEAD '@{upstream}') && "
+      "git diff --name-only --relative \"$base\" && git ls-files --others --exclude-standard");
+  if (ran.code != 0) return std::nullopt;
+  const std::vector<std::string> paths = lines_of(ran.said);
+  return std::set(paths.begin(), paths.end());
 }
 
 bool exists(std::string_view path) { return fs::exists(root() / path); }

@@ -1,6 +1,8 @@
 // Repository for the tests of its rules: its own files, as text.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,10 @@ std::vector<TextFile> files_below(std::string_view folder, const std::vector<std
 
 // True for a file or folder of the repository.
 bool exists(std::string_view path);
+
+// Files that differ from the branch that the current one follows, committed or not. nullopt:
+// unknown (no git, no such branch), or `make soak` asks for all.
+std::optional<std::set<std::string>> changed_files();
 
 std::vector<std::string> lines_of(std::string_view text);
 std::vector<std::string> words_of(std::string_view line);

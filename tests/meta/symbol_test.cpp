@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/meta/symbol_support.h"
@@ -90,8 +91,18 @@ Names file_words() {
   return words;
 }
 
+// True where names may have come or gone since the branch that this one follows.
+bool names_may_differ() {
+  const auto changed = changed_files();
+  return !changed || std::ranges::any_of(*changed, [](const std::string& path) {
+    return path.ends_with(".md") || path.ends_with(".def") || path.ends_with(".h") ||
+           path.ends_with(".cpp");
+  });
+}
+
 // The program prints docs/config.md and docs/rules.md, and tests compare them.
 TEST(Documents, EveryNameOfCodeIsInTheCode) {
+  if (!names_may_differ()) return;
   std::vector<TextFile> sources = files_below("weft", {".h", ".cpp", ".def"});
   for (TextFile& file : files_below("tests", {".h", ".cpp"})) {
     if (!file.path.starts_with("tests/meta/")) sources.push_back(std::move(file));
