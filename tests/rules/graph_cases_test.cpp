@@ -13,25 +13,6 @@ namespace graph_cases_test {
 #define NO_NAN "rerun_state_machine.check_for_nan_in_loss=false "
 #define MOE "model.num_moe_experts=4 model.moe_ffn_hidden_size=32 "
 
-TEST(Graphs, WholeIterationsLeaveTheLossAlone) {
-  for (const Case& c : {
-           Case{.name = "VC-01", .words = FULL, .errors = "V11"},
-           Case{.name = "VC-01 mended", .words = FULL NO_NAN},
-           Case{.name = "by its alias",
-           .words = LOCAL "model.cuda_graph_modules=[full_iteration]",
-           .errors = "V11"},
-           Case{.name = "a graph of layers may be checked", .words = TE},
-           Case{.name = "with scopes",
-           .words = LOCAL NO_NAN "model.cuda_graph_modules=[full_iteration,attn]",
-           .errors = "TC-81"},
-           Case{.name = "of transformer_engine",
-           .words = TE NO_NAN "model.cuda_graph_modules=[full_iteration]",
-           .errors = "TC-81"},
-       }) {
-    expect_settled(c);
-  }
-}
-
 TEST(Graphs, LocalCapturesOnlyWholeIterations) {
   for (const Case& c : {
            Case{.name = "VC-03 mlp",
@@ -53,62 +34,6 @@ TEST(Graphs, LocalCapturesOnlyWholeIterations) {
   const Verdict verdict = judge_words(LOCAL "model.cuda_graph_modules=[mlp]");
   ASSERT_FALSE(verdict.errors.empty());
   EXPECT_NE(verdict.errors[0].fix.find("transformer_engine"), std::string::npos);
-}
-
-TEST(Graphs, WithoutACaptureScopesAreCleared) {
-  for (const Case& c : {
-           Case{.name = "VC-06",
-          .words = "model.cuda_graph_modules=[attn,mlp]",
-          .automatic = "G1",
-          .after = "model.cuda_graph_modules=[]"},
-           Case{.name = "VC-06 legacy",
-           .words = "model.cuda_graph_scope=[attn]",
-           .automatic = "G1",
-           .after = "model.cuda_graph_modules=[] model.cuda_graph_scope=[]"},
-       }) {
-    expect_settled(c);
-  }
-}
-
-TEST(Graphs, TheRandomStateIsOneAndCaptured) {
-  for (const Case& c : {
-           Case{.name = "missing",
-          .words = "model.cuda_graph_impl=transformer_engine",
-          .errors = "B7"},
-           Case{.name = "the run's is enough",
-           .words = "model.cuda_graph_impl=transformer_engine rng.te_rng_tracker=true",
-           .automatic = "V12",
-           .after = "model.use_te_rng_tracker=true rng.te_rng_tracker=true"},
-       }) {
-    expect_settled(c);
-  }
-}
-
-TEST(Graphs, ScopesFitTheModel) {
-#define DROP_PAD "model.moe_expert_capacity_factor=1 model.moe_pad_expert_input_to_capacity=true "
-  for (const Case& c : {
-           Case{.name = "router and preprocess",
-          .words = TE MOE "model.cuda_graph_modules=[moe_router,moe_preprocess]"},
-           Case{.name = "moe, dropping and padding",
-           .words = TE MOE DROP_PAD "model.cuda_graph_modules=[moe]"},
-           Case{.name = "moe with a capacity only",
-           .words = TE MOE "model.moe_expert_capacity_factor=1 model.cuda_graph_modules=[moe]",
-           .errors = "TC-88"},
-           Case{.name = "one expert",
-           .words = TE "model.num_moe_experts=1 model.moe_router_topk=1 "
-                       "model.moe_router_pre_softmax=true model.cuda_graph_modules=[moe_router]",
-           .errors = "TC-86"},
-           Case{.name = "mlp beside dense layers",
-           .words = TE MOE "model.moe_layer_freq=[0,1] model.cuda_graph_modules=[mlp]"},
-           Case{.name = "mlp of a dense model", .words = TE "model.cuda_graph_modules=[mlp]"},
-           Case{.name = "preprocess with padded routing",
-           .words = TE MOE "model.fp8=e4m3 model.moe_router_padding_for_quantization=true "
-                           "model.cuda_graph_modules=[moe_router,moe_preprocess]",
-           .errors = "TC-89"},
-       }) {
-    expect_settled(c);
-  }
-#undef DROP_PAD
 }
 
 TEST(Graphs, WithoutScopesTheWholeLayerIsCaptured) {
@@ -171,35 +96,6 @@ TEST(Graphs, ANameRefusedWhileNothingIsCapturedSaysThatNamesCount) {
       << verdict.errors[0].message;
 }
 
-TEST(Graphs, WhatIsRecomputedOrMovedStaysOutside) {
-#define SELECT "model.recompute_granularity=selective "
-#define OFFLOAD "model.fine_grained_activation_offloading=true model.offload_modules=[core_attn] "
-  for (const Case& c : {
-           Case{.name = "full recomputation of a captured iteration",
-          .words = FULL NO_NAN "model.recompute_granularity=full "
-                               "model.recompute_method=block model.recompute_num_layers=1"},
-           Case{.name = "hidden dropout in a captured whole layer",
-           .words = TE SELECT "model.recompute_modules=[mlp] model.hidden_dropout=0.1",
-           .errors = "TC-92"},
-           Case{.name = "no dropout", .words = TE SELECT "model.recompute_modules=[mlp]"},
-           Case{.name = "dropout of another part",
-           .words = TE SELECT "model.recompute_modules=[mlp] model.attention_dropout=0.1"},
-           Case{.name = "offload with warm-up",
-           .words = TE OFFLOAD "model.cuda_graph_modules=[attn]"},
-           Case{.name = "offload under an iteration",
-           .words = FULL NO_NAN OFFLOAD,
-           .errors = "TC-94"},
-           Case{.name = "offload under an iteration, bounded",
-           .words = FULL NO_NAN OFFLOAD "model.max_inflight_offloads=2"},
-           Case{.name = "layers offloaded under an iteration",
-           .words = FULL NO_NAN "model.cpu_offloading=true model.cpu_offloading_num_layers=1"},
-       }) {
-    expect_settled(c);
-  }
-#undef SELECT
-#undef OFFLOAD
-}
-
 TEST(Graphs, AWholeIterationOfADroplessMoeIsAdvisedToBoundItsRows) {
   const auto advised = [](const Verdict& verdict) {
     EXPECT_TRUE(verdict.legal());
@@ -221,5 +117,3 @@ TEST(Graphs, AWholeIterationOfADroplessMoeIsAdvisedToBoundItsRows) {
 #undef NO_NAN
 #undef MOE
 #undef DROP_PAD
-#undef SELECT
-#undef OFFLOAD

@@ -11,47 +11,6 @@ namespace memory_cases_test {
 #define SELECT "model.recompute_granularity=selective "
 #define OFFLOAD "model.fine_grained_activation_offloading=true "
 
-TEST(Recomputation, ModulesAndLayersAreChosenApart) {
-  for (const Case& c : {
-           Case{.name = "core attention where nothing is named",
-          .words = SELECT,
-          .warnings = "TC-54",
-          .automatic = "TC-51",
-          .after = "model.recompute_modules=[core_attn]"},
-           Case{.name = "none named",
-           .words = SELECT "model.recompute_modules=[]",
-           .warnings = "W123",
-           .after = "model.recompute_modules=[]"},
-           Case{.name = "off", .words = "", .after = "model.recompute_modules=null"},
-           Case{.name = "full", .words = "model.recompute_granularity=full", .errors = "TC-49"},
-           Case{.name = "full with all of it",
-           .words = "model.recompute_granularity=full model.recompute_method=block "
-                    "model.recompute_num_layers=1",
-           .after = "model.recompute_modules=null"},
-           Case{.name = "more layers than a stage has",
-           .words = "model.recompute_granularity=full model.recompute_method=block "
-                    "model.recompute_num_layers=3 model.num_layers=4 "
-                    "model.pipeline_model_parallel_size=2",
-           .warnings = "W124"},
-           Case{.name = "more layers in a row than there are",
-           .words = "model.recompute_granularity=full model.recompute_method=uniform "
-                    "model.recompute_num_layers=9 model.num_layers=4",
-           .warnings = "W124"},
-           Case{.name = "delta nets' norm",
-           .words = SELECT "model.recompute_modules=[gdn_norm_out]",
-           .errors = "TC-53"},
-           Case{.name = "MLA",
-           .words = SELECT "model.recompute_modules=[mla_up_proj] "
-                           "model.multi_latent_attention=true"},
-           Case{.name = "experts not grouped",
-           .words = SELECT "model.num_moe_experts=4 model.recompute_modules=[moe_act] "
-                           "model.moe_grouped_gemm=false",
-           .errors = "TC-53"},
-       }) {
-    expect_settled(c);
-  }
-}
-
 TEST(Offload, EveryModuleIsMovedByOneWay) {
   for (const Case& c : {
            Case{.name = "layers of a pipeline",
@@ -116,40 +75,6 @@ TEST(Memory, AFixSaysWhatIsNotBuilt) {
   }
 }
 
-#define PACKED "dataset.packed_sequence_size=64 "
-#define TE "model.cuda_graph_impl=transformer_engine model.use_te_rng_tracker=true "
-
-TEST(Data, PackedSequencesHaveFixedShapesUnderGraphs) {
-  for (const Case& c : {
-           Case{.name = "V3",
-          .words = "model.pipeline_model_parallel_size=2 dataset.pad_to_max_length=false",
-          .automatic = "V3",
-          .after = "dataset.pad_to_max_length=true"},
-           Case{.name = "one rank", .words = "", .after = "dataset.pad_to_max_length=null"},
-           Case{.name = "packed, no graphs", .words = PACKED},
-           Case{.name = "packed under a graph of the feed-forward",
-           .words = PACKED TE "model.cuda_graph_modules=[mlp] dataset.pad_to_max_length=true"},
-           Case{.name = "packed under a graph of the layer",
-           .words = PACKED TE "dataset.pad_to_max_length=true",
-           .errors = "V14"},
-           Case{.name = "packed under a graph of the layer, padded",
-           .words = PACKED TE "dataset.pad_to_max_length=true dataset.pad_cu_seqlens=true"},
-           Case{.name = "both packings",
-           .words = PACKED "dataset.pack_sequences_in_batch=true train.micro_batch_size=2 "
-                           "train.global_batch_size=2",
-           .errors = "V15"},
-           Case{.name = "a batch of one",
-           .words = "dataset.pack_sequences_in_batch=true",
-           .errors = "V15"},
-           Case{.name = "B5",
-           .words = "dataset.pack_sequences_in_batch=true train.micro_batch_size=2 "
-                    "train.global_batch_size=2 model.pipeline_model_parallel_size=2",
-           .after = "model.variable_seq_lengths=true"},
-       }) {
-    expect_settled(c);
-  }
-}
-
 TEST(Recomputation, AllLayersOfAStageAreNotTooMany) {
   const std::string words =
       "model.recompute_granularity=full model.recompute_method=block model.num_layers=4 "
@@ -184,7 +109,6 @@ TEST(Offload, WhatIsNotBuiltNamesWhatIs) {
 }
 
 TEST(Recomputation, ModulesThatTheModelDoesNotHaveAreWarnedOf) {
-#define SELECT "model.recompute_granularity=selective "
 #define MOE "model.num_moe_experts=4 "
   const auto warned = [](std::string_view words) {
     const Verdict verdict = judge_words(words);
@@ -198,7 +122,6 @@ TEST(Recomputation, ModulesThatTheModelDoesNotHaveAreWarnedOf) {
   EXPECT_FALSE(warned(SELECT MOE "model.moe_layer_freq=[0,1] model.recompute_modules=[mlp,moe]"));
   EXPECT_FALSE(warned(SELECT MOE "model.moe_shared_expert_intermediate_size=64 "
                                  "model.recompute_modules=[shared_experts]"));
-#undef SELECT
 #undef MOE
 }
 
@@ -207,5 +130,3 @@ TEST(Recomputation, ModulesThatTheModelDoesNotHaveAreWarnedOf) {
 
 #undef SELECT
 #undef OFFLOAD
-#undef PACKED
-#undef TE
