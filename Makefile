@@ -39,12 +39,12 @@ demo: setup
 
 test: setup
 	$(call build,release)
-	@ctest --preset release -j $$(( $$(nproc) + 1 ))
+	@ctest --preset release -LE ci -j $$(( $$(nproc) + 1 ))
 	@sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*, .*/\1/p' build/release/Testing/Temporary/LastTest.log | \
 	  awk '{ n += $$1 } END { if (n) print n " tests were skipped, most of them for want of a GPU (weft doctor says what is missing)" }'
 
 asan tsan debug dev: setup
-	$(call build,$@)
+	$(call build,$@,--target all ci)
 	@ctest --preset $@
 
 bench: setup
@@ -59,8 +59,8 @@ bench: setup
 	@$(weft) bench dispatch
 
 soak: setup
-	$(call build,dev,--target all kernels_bench clock_bench)
-	$(call build,release)
+	$(call build,dev,--target all ci kernels_bench clock_bench)
+	$(call build,release,--target all ci)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train)$$'
 	@for test in build/release/bin/*_test; do WEFT_SOAK=1 WEFT_RANDOM_SEED=$$(date +%s) $$test --gtest_brief=1 || exit 1; done

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/small_pages.h"
+#include "tests/test_times.h"
 
 namespace {
 
@@ -52,6 +53,7 @@ std::string filter_for(const std::string& asked, const std::string& folder) {
 int main(int argc, char** argv) {
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   testing::InitGoogleTest(&argc, argv);
+  weft::note_test_times();
   const std::string ending = "_test";
   if (name.ends_with(ending)) {
     const std::string folder = name.substr(0, name.size() - ending.size());
