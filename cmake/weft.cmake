@@ -35,7 +35,8 @@ endif()
 # `ground` and `comm` alone. -O3 is for where numbers are crunched: it doubles what compiling costs and gains nothing
 # elsewhere. What reads, judges and prints needs less than what makes and runs the order of a step: -Og, which leaves out
 # what -O1 takes longest for, is enough where no step waits for it.
-set(weft_units ground comm kernels engine decide plan told)
+# The longest first: ninja begins with it, and no core waits for one at the end.
+set(weft_units told engine ground decide plan comm kernels)
 set(weft_unit_ground O3 base grid tensor)
 set(weft_unit_comm O3 comm)
 set(weft_unit_kernels O3 kernels)
@@ -126,8 +127,6 @@ endfunction()
 function(weft_modules layers)
   file(STRINGS ${layers} lines REGEX "^[a-z/]+:")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers})
-  # The last units are the large ones, and ninja begins with the first: no core waits for one at the end.
-  list(REVERSE weft_units)
   foreach(unit ${weft_units})
     list(POP_FRONT weft_unit_${unit} level)
     add_library(weft_${unit} STATIC)
