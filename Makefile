@@ -64,6 +64,7 @@ soak: setup
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
 	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train)$$'
 	@for test in build/release/bin/*_test; do WEFT_SOAK=1 WEFT_RANDOM_SEED=$$(date +%s) $$test --gtest_brief=1 || exit 1; done
+	@tools/plant_faults.sh build/dev
 	@$(weft) recipes --start
 	@tests/setup/run.sh || [ $$? -eq 77 ]
 
