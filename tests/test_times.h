@@ -1,5 +1,5 @@
-// Where the time of the tests goes: with WEFT_TEST_TIMES=FILE every test adds a line to the file,
-// its CPU seconds, its seconds and its name. `sort -rn FILE` shows the most expensive ones.
+// CPU time of the tests: with WEFT_TEST_TIMES=FILE every test adds a line to the file, its CPU
+// seconds, its seconds and its name. `sort -rn FILE` shows the most expensive ones.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// Of this process and of those that it started and waited for.
+// CPU seconds of this process and of those that it started and waited for.
 inline double cpu_seconds() {
   double sum = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

@@ -229,7 +229,7 @@ TEST_F(BenchOverlap, TimesTheJudgedConfig) {
   for (std::size_t i = 0; i < full.size(); ++i) EXPECT_LT(switched[i], full[i]) << i;
 }
 
-// What `weft memory` counts of the same words in fp32 is twice what the bench had in bf16.
+// `weft memory` counts twice as many bytes of the same model in fp32 as the bench has in bf16.
 TEST(BenchStep, TimesTheJudgedConfig) {
   const std::string run =
       "cpu_small model.hidden_size=64 model.vocab_size=256 model.seq_length=16 model.num_layers=2 "

@@ -224,3 +224,14 @@ TEST(ReferenceTolerance, OneWrongElementFailsItsOwnCheckAlone) {
 
 }  // namespace reference_test
 }  // namespace weft::measure
+
+#undef PP
+#undef VPP
+#undef EP
+#undef STAGES
+#undef OVERLAP
+#undef DELAY
+#undef SHARDS
+#undef TP
+#undef CP
+#undef ETP

@@ -214,7 +214,7 @@ DrawnSavings draw_run_that_saves(Draw& draw, int most_ranks) {
   return {savings_config(""), savings_config(""), ""};
 }
 
-int savings_wanted() { return few_or_many(3, 60); }
+int savings_wanted() { return few_or_many(2, 60); }
 
 unsigned savings_seed(unsigned otherwise) {
   const char* asked = std::getenv("WEFT_RANDOM_SEED");
