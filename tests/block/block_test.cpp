@@ -22,7 +22,7 @@ const Stream kStream{.hidden = 64,
                      .has_biases = true,
                      .tp = kTp};
 
-// Every block, each with all that it can have.
+// Every block with all of its features.
 std::vector<Block> all_blocks() {
   const AttentionSharing ring{.key_ranks = 4, .keys = KeyExchange::Ring};
   const AttentionSharing heads{.head_ranks = 2, .key_ranks = 2, .keys = KeyExchange::Gather};

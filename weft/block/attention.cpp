@@ -26,8 +26,8 @@ std::vector<Part> attended_parts(const AttentionSharing& sharing) {
   return parts;
 }
 
-// A ring keeps its keys until they are read; where heads were exchanged, the projection reads an
-// output of its own. Attention keeps its output and the logarithm of the sum of exponentials.
+// A ring keeps its keys until they are read. After an exchange of heads, the projection reads a
+// separate output. Attention keeps its output and the logarithm of the sum of exponentials.
 void add_attended(Block& block,
                   const Stream& stream,
                   const Attended& attended,
@@ -55,7 +55,7 @@ void add_attended(Block& block,
       return block.sends(Part::Ring, of_tokens(keys), of_tokens(keys));
     case KeyExchange::Gather:
       block.slot(Part::Keys, Fate::Remade, of_tokens(sharing.key_ranks * keys));
-      // Gradients of keys come home in fp32.
+      // Gradients of keys return in fp32.
       return block.sends(Part::Keys,
                          of_tokens(others * keys),
                          of_tokens(others * attended.keys_and_values * kFp32));
@@ -74,7 +74,7 @@ std::int64_t kept_before_core(const Stream& stream,
 
 namespace {
 
-// A norm of heads is the same for all of them; one of the projection has its channels.
+// A per-head norm is shared by all heads; a norm of the projection has its channels.
 void add_head_norms(Block& block,
                     const Stream& stream,
                     const GroupedHeads& heads,
@@ -93,16 +93,16 @@ bool norms_across_ranks(const Stream& stream, const GroupedHeads& heads) {
   return stream.tp > 1 && heads.norm == QkNorm::Projection;
 }
 
-// Normed queries and keys beside what the product made, and reciprocal deviations: of every head,
-// or of all queries and of all keys.
+// Normed queries and keys besides the product's output, with reciprocal deviations: per head, or
+// one for all queries and one for all keys.
 std::int64_t normed_bytes(const Stream& stream, const GroupedHeads& own) {
   if (own.norm == QkNorm::None) return 0;
   const std::int64_t deviations = own.norm == QkNorm::Head ? own.heads + own.groups : 2;
   return (own.queries() + own.keys()) * stream.element_bytes + deviations * kFp32;
 }
 
-// A norm over the heads of several ranks is a part of its own, behind a sum over them: two numbers
-// of each token.
+// A norm over the heads of several ranks is a separate part, after an exchange of sums: two numbers
+// per token.
 void add_projected(Block& block,
                    const Stream& stream,
                    const GroupedHeads& heads,
@@ -111,7 +111,7 @@ void add_projected(Block& block,
   const GroupedHeads own = heads.local(stream.tp);
   const std::int64_t b = stream.element_bytes, made = (own.queries() + 2 * own.keys()) * b;
   const bool is_normed = own.norm != QkNorm::None;
-  // A norm's gradient reads the product; values meet in attention as they were made.
+  // The norm's gradient reads the product's output; attention reads the values unchanged.
   const std::int64_t meets = is_normed ? (own.queries() + own.keys()) * b : made;
   const Bytes all = of_group(
       stream,
@@ -125,7 +125,7 @@ void add_projected(Block& block,
     return;
   }
   block.slot(Part::Qkv, Fate::Remade, all);
-  // Norm and rotation are made again of the product, where they are there.
+  // Norm and rotation are recomputed from the product after its return.
   if (is_normed && sharing.head_ranks == 1) block.slots.back().travels = product;
 }
 

@@ -6,9 +6,9 @@ namespace weft::block {
 
 using base::number;
 
-// One product makes queries, keys, values, their gate and the two scalars of each value head; a
-// convolution goes over queries, keys and values. Heads change a state of value by key channels:
-// decay, what the key finds there, what takes its place, what the query reads.
+// One product makes queries, keys, values, their gate, and two scalars per value head. A
+// convolution runs over queries, keys and values. Heads update a state of value by key channels in
+// four passes: decay, read by key, write, read by query.
 Block delta_net(const Stream& stream, const DeltaHeads& heads) {
   const std::int64_t d = stream.hidden, key = heads.keys(), value = heads.values();
   const std::int64_t scalars = 2 * heads.value_heads, mixed = 2 * key + value;
@@ -34,7 +34,7 @@ Block delta_net(const Stream& stream, const DeltaHeads& heads) {
   scan(number(heads.convolution) * number(mixed));
   scan(number(value) * number(heads.value_channels) * kStatePasses);
   block.product(Part::Proj, d, value);
-  // What the product made; what the convolution and the heads made of it, and their normed output.
+  // Output of the product; outputs of the convolution and the heads, and their normed output.
   const std::int64_t b = stream.element_bytes;
   block.slot(Part::Qkv, Fate::Remade, {.per_token = (mixed + value + scalars) * b});
   block.slot(Part::Core, Fate::Remade, {.per_token = (mixed + 2 * value) * b});

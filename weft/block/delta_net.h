@@ -1,4 +1,4 @@
-// A gated delta net: linear attention.
+// Gated delta net: linear attention.
 #pragma once
 
 #include "weft/block/block.h"

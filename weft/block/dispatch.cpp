@@ -7,7 +7,7 @@ namespace {
 
 enum class Way { There, Back };
 
-// Numbers that a rank tells the others of a slice.
+// Numbers that a rank sends to the others per slice.
 std::int64_t counts_of(const Dispatch& dispatch) {
   if (dispatch.is_flex()) {
     const std::int64_t passing = dispatch.per_machine() > 1 ? dispatch.ranks : 0;
@@ -17,26 +17,27 @@ std::int64_t counts_of(const Dispatch& dispatch) {
   return dispatch.is_gathered() ? dispatch.ranks : dispatch.experts;
 }
 
-// With each row: its probability and, where the receiver sorts, those of all its slots and which
-// they are; back, the gradients of the probabilities.
+// Bytes besides a row: its probability, or all its slots' probabilities and choices if the receiver
+// sorts; in the backward, the probabilities' gradients.
 std::int64_t beside_a_row(const Dispatch& dispatch, Way way) {
   if (dispatch.dispatcher == config::Dispatcher::AllToAll) return kFp32;
   return dispatch.chosen * (way == Way::Back ? kFp32 : kFp32 + kInt32);
 }
 
-// Of a row, or of a token that every rank gets and whose sums come back in fp32.
+// Bytes of a row; with all-gather, of a token that goes to every rank, with sums that return in
+// fp32.
 Bytes sent_bytes(const Dispatch& dispatch, std::int64_t row, std::int64_t token) {
   if (dispatch.is_gathered()) return {.per_token = dispatch.peers() * token};
   return {.per_row = row};
 }
 
-// How many rows go where, as long as only the device knows.
+// Row splits that only the device knows.
 std::int64_t splits_bytes(const Dispatch& dispatch) {
   if (!dispatch.is_counted_on_device) return 0;
   return (2 * dispatch.machines + 2 * dispatch.per_machine() + 1) * kInt64;
 }
 
-// Which rows are a token's, and which token a row is of, of the rows that are fanned out.
+// Rows of each token, and token of each row, of the forwarded rows.
 Bytes passing_bytes(const Dispatch& dispatch) {
   Bytes bytes{.fixed = splits_bytes(dispatch)};
   if (!dispatch.is_flex() || dispatch.per_machine() == 1) return bytes;
@@ -45,19 +46,19 @@ Bytes passing_bytes(const Dispatch& dispatch) {
   return bytes;
 }
 
-// The rows of every expert, summed over ranks: each sends all but its part, and the sum of its part
-// to every other. Of unequal parts, the mean, rounded down.
+// Bytes of summing every expert's rows over ranks. Each rank sends all but its part, and its part's
+// sum to every other rank. For unequal parts: the mean, rounded down.
 std::int64_t summed_bytes(std::int64_t rows, std::int64_t ranks) {
   return 2 * (ranks - 1) * rows * kInt64 / ranks;
 }
 
 }  // namespace
 
-// Which rows are a token's, and which token a row is of; and where the copies of its choices are.
+// Rows of each token, and token of each row; places of the choices' copies.
 Bytes routed_bytes(const Dispatch& dispatch) {
   const std::int64_t shared = dispatch.shards > 1 ? kInt32 * dispatch.chosen : 0;
   if (dispatch.is_gathered()) return {.per_token = shared};
-  // Padded, there are as many rows as come from the others.
+  // With padding, equally many rows are sent and received.
   if (!dispatch.is_flex() && dispatch.is_padded) {
     return {.per_token = shared + kInt32 * dispatch.chosen, .per_row = kInt32};
   }
@@ -115,7 +116,7 @@ Block dispatch(const Stream& stream, const Dispatch& dispatch) {
   block.sends(Part::None,
               sent_bytes(dispatch, row + there, row + there),
               sent_bytes(dispatch, row + back, sums + back));
-  // Made again, the rows travel alone, as the gradients of what the experts made do.
+  // Resent rows travel without probabilities and choices, as the outputs' gradients do.
   block.sendings.back().again = sent_bytes(dispatch, row, row);
   return block;
 }

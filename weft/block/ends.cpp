@@ -12,7 +12,7 @@ Block embedding(const Stream& stream, const Vocabulary& vocabulary) {
   Block block(Piece::Embed);
   block.name = "embedding";
   block.parts = {Part::Lookup};
-  // What was looked up is of all tokens of the group, until it is scattered.
+  // The lookup covers all tokens of the group, until the scatter.
   if (stream.tp > 1) add_scatter(block, stream);
   block.slot(block.parts.back(), Fate::Output, stream_bytes(stream));
   const std::int64_t d = stream.hidden;
@@ -27,8 +27,8 @@ Block embedding(const Stream& stream, const Vocabulary& vocabulary) {
   return block;
 }
 
-// Of all tokens of the group, logits of a share of the vocabulary. What is gathered takes the place
-// of the rank's own, and is kept: head and its gradients follow each other at once.
+// Logits of all tokens of the group, for a share of the vocabulary. Gathered tokens replace the
+// rank's own and are kept: the head's gradients follow at once.
 Block head(const Stream& stream, const Vocabulary& vocabulary, std::int64_t logit_bytes) {
   const std::int64_t d = stream.hidden;
   Block block(Piece::Head);
@@ -66,7 +66,7 @@ Block token_ahead(const Stream& stream) {
   block.norm(Part::Norm, "norm", d, stream);
   block.weight(Part::Fc1, "proj.weight", {d, 2 * d}, Start::Product, {rows({{d}})});
   block.product(Part::Fc1, d, 2 * d);
-  // The reference counts a multiplication a channel of each norm.
+  // The reference counts one multiplication per channel of each norm.
   block.operations.push_back(
       {.part = Part::Norm, .kind = OperationKind::Elementwise, .out = base::number(3 * d)});
   return block;

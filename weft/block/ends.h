@@ -1,4 +1,4 @@
-// The ends of a model: the embedding, the head, and what predicts several tokens ahead.
+// Ends of a model: the embedding, the head, and multi-token prediction.
 #pragma once
 
 #include "weft/block/block.h"
@@ -10,15 +10,15 @@ Block embedding(const Stream& stream, const Vocabulary& vocabulary);
 
 // norm [gather] logits [sums] loss
 //
-// A rank's logits are of a share of the vocabulary: `sums` exchanges what they sum up to, from
-// which every rank knows the loss. A logit is kept in `logit_bytes`.
+// A rank's logits cover a share of the vocabulary: `sums` exchanges their sums, from which every
+// rank computes the loss. A kept logit takes `logit_bytes`.
 Block head(const Stream& stream, const Vocabulary& vocabulary, std::int64_t logit_bytes = kFp32);
 
-// What a layer of multi-token prediction has besides a layer and a head: norms of the two streams
-// that it reads and of the one that it makes, and the product between.
+// Addition of a multi-token prediction layer to a layer and a head: norms of its two input streams
+// and of its output, and the product between.
 Block token_ahead(const Stream& stream);
 
-// Rows of a table of tokens, as tensor-parallel ranks share them.
+// Rows of a token table, split over tensor-parallel ranks.
 AxisSplit table_split(const Vocabulary& vocabulary);
 
 }  // namespace weft::block

@@ -5,7 +5,7 @@
 namespace weft::block {
 namespace {
 
-// One for each expert of the model; `each` splits the dims of one expert's.
+// Adds a weight with one matrix per expert of the model; `each` splits the dims of one expert's.
 void add_expert_weight(Block& block,
                        Part part,
                        const char* name,
@@ -22,7 +22,7 @@ void add_expert_weight(Block& block,
 
 }  // namespace
 
-// The logits and the choice are made again; where the dispatcher brings rows stays.
+// Logits and choice are recomputed; the dispatcher's layout stays.
 Block route(const Stream& stream, const Experts& experts, const Routing& routing) {
   Block block(Piece::Route);
   block.parts = {Part::Norm, Part::Choose};
@@ -35,7 +35,7 @@ Block route(const Stream& stream, const Experts& experts, const Routing& routing
     block.weight(Part::Choose, "bias", {experts.count}, Start::Ones, {}, Home::Untrained);
   }
   const std::int64_t choices = experts.chosen * (kFp32 + kInt32);
-  // With the choice before slots are dropped.
+  // Includes the choice before slots are dropped.
   const std::int64_t chosen = choices * (routing.drops_slots ? 2 : 1);
   const std::int64_t tallies = routing.tally.runs + (routing.tally.is_global ? 1 : 0);
   block.slot(Part::Norm, Fate::Remade, norm_bytes(stream));

@@ -1,4 +1,4 @@
-// The router of a MoE layer and the experts that it chooses from.
+// Router of a MoE layer, and its experts.
 #pragma once
 
 #include "weft/block/block.h"
@@ -6,17 +6,17 @@
 
 namespace weft::block {
 
-// How a layer's tokens come to its experts.
+// Way of a layer's tokens to its experts.
 struct Routing {
   Dispatch dispatch = {};
   RowTally tally = {};
-  bool drops_slots = false;  // beyond an expert's capacity
+  bool drops_slots = false;  // slots beyond an expert's capacity are dropped
 };
 
 // norm choose
 Block route(const Stream& stream, const Experts& experts, const Routing& routing = {});
 
-// arrange fc1 act fc2, over the rows that came
+// arrange fc1 act fc2, over the received rows
 Block experts(const Stream& stream, const Experts& experts, const Dispatch& dispatch = {});
 
 }  // namespace weft::block

@@ -5,7 +5,7 @@
 namespace weft::block {
 namespace {
 
-// Gate and up are divided each on its own.
+// Gate and up are divided separately.
 void add_products(Block& block, const Stream& stream, const FeedForward& widths) {
   const std::int64_t d = stream.hidden, f = widths.width, first = widths.first_products() * f;
   std::vector<AxisSplit> halves{
@@ -21,7 +21,7 @@ void add_products(Block& block, const Stream& stream, const FeedForward& widths)
 }  // namespace
 
 Block dense_feed_forward(const Stream& stream, const FeedForward& widths) {
-  // Of all tokens of the group a share of the width: as much as of the rank's tokens all of it.
+  // All tokens of the group times a share of the width: equal to the rank's tokens times all of it.
   const std::int64_t made = widths.width * stream.element_bytes;
   Block block(Piece::Mlp);
   add_sub_layer(block, stream, {Part::Fc1, Part::Act, Part::Fc2}, Fate::Output);
@@ -41,7 +41,7 @@ Block shared_experts(const Stream& stream, const FeedForward& widths, SharedGate
   if (gate == SharedGate::Learned) {
     block.parts.push_back(Part::Gate);
     block.weight(Part::Gate, "gate.weight", {1, stream.hidden}, Start::Product);
-    // What it is multiplied with, and its logit.
+    // The gate's factor, and its logit.
     block.slot(Part::Gate, Fate::Kept, {.per_token = stream.hidden * b + kFp32});
   }
   return block;

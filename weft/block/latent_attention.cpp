@@ -6,14 +6,14 @@
 namespace weft::block {
 namespace {
 
-// A norm of what is compressed counts a multiplication a channel, as the reference counts it.
+// A norm of compressed columns counts one multiplication per channel, as in the reference.
 void add_latent_norm(Block& block, const char* name, std::int64_t width, const Stream& stream) {
   block.norm(Part::Expand, name, width, stream);
   block.operations.push_back(
       {.part = Part::Expand, .kind = OperationKind::Elementwise, .out = base::number(width)});
 }
 
-// Kept: the projection down, then what is compressed once more normed, with a reciprocal deviation,
+// Kept: the output of the projection down; normed compressed columns with a reciprocal deviation;
 // and expanded queries, keys and values.
 void add_expanded(Block& block,
                   const Stream& stream,
@@ -38,7 +38,7 @@ Block latent_attention(const Stream& stream,
   const std::int64_t d = stream.hidden, q = heads.queries(), r = heads.rank;
   const std::int64_t up = heads.heads * (heads.unturned + heads.value);
   const std::int64_t query = heads.query_rank.value_or(q);
-  // All ranks hold whole what is compressed; heads divide queries that are not.
+  // All ranks hold compressed columns whole; heads divide uncompressed queries.
   const SplitBlock queries{.count = query, .most_parts = heads.query_rank ? 1 : heads.heads};
   const SplitBlock compressed{.count = heads.compressed(), .most_parts = 1};
 
@@ -67,7 +67,7 @@ Block latent_attention(const Stream& stream,
                {d, heads.values()},
                Start::Residual,
                {columns(heads.values())});
-  // The reference gives a bias to the projection back alone.
+  // The reference gives a bias to the output projection only.
   if (stream.has_biases) block.weight(Part::Proj, "proj.bias", {d}, Start::Zeros);
   block.product(Part::Proj, d, heads.values());
 

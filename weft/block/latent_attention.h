@@ -1,4 +1,4 @@
-// Softmax attention whose queries, keys and values are compressed (MLA).
+// Softmax attention with compressed queries, keys and values (MLA).
 #pragma once
 
 #include "weft/block/block.h"

@@ -1,4 +1,4 @@
-// Bytes as linear functions of what a micro-batch brings a rank.
+// Bytes as linear functions of a rank's load by a micro-batch.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@ namespace weft::block {
 
 inline constexpr std::int64_t kFp32 = 4, kInt32 = 4, kInt64 = 8;
 
-// Tokens and rows that a micro-batch, or a slice of it, brings a rank in one MoE layer.
+// Tokens and rows that a micro-batch, or a slice of it, brings to a rank in a MoE layer.
 struct Load {
-  std::int64_t tokens = 0;   // the rank's own: 1 / tp of those it shares with its tp group
-  std::int64_t rows = 0;     // kept: for its experts; sent: that leave the rank
-  std::int64_t copies = 0;   // as they arrive, where a token comes once for several experts
-  std::int64_t passing = 0;  // that arrive to be fanned out in the node (hybridep)
-  std::int64_t onward = 0;   // copies made of the passing ones
+  std::int64_t tokens = 0;  // the rank's own: 1 / tp of its tensor-parallel group's
+  std::int64_t rows = 0;  // kept bytes: rows for its experts; sent bytes: rows that leave the rank
+  std::int64_t copies = 0;   // arriving copies, if a token is sent once for several experts
+  std::int64_t passing = 0;  // arriving rows that the node forwards (hybridep)
+  std::int64_t onward = 0;   // rows forwarded from these
 };
 
 struct Bytes {

@@ -1,4 +1,4 @@
-// The names of what a step is made of: pieces, and the parts of a piece.
+// Names of a step's pieces, and of the parts of a piece.
 #pragma once
 
 #include <string_view>

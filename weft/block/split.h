@@ -1,6 +1,6 @@
-// How the axes of a grid split a weight: data, from which every rank's part follows.
+// Splits of a weight along the axes of a grid, as data from which every rank's part follows.
 //
-// Tensor parallelism splits dense weights, expert parallelism the experts, expert-tensor
+// Tensor parallelism splits dense weights, expert parallelism the experts, expert tensor
 // parallelism each expert. Pipeline stages split no weight: the stages of its layer hold it whole.
 #pragma once
 

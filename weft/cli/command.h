@@ -9,8 +9,8 @@
 
 namespace weft::cli {
 
-// Exit codes: success, failure of the run, wrong input. interrupt.h has the codes of a run that a
-// signal ended.
+// Exit codes: success, failure of the run, wrong input. cli/terminal/interrupt.h has the codes of a
+// run that a signal ended.
 enum ExitCode : int { kGood = 0, kFailed = 1, kWrongInput = 2 };
 
 // Action of the chosen command, run after parsing; returns the exit code. ConfigError and

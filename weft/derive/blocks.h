@@ -1,4 +1,4 @@
-// The blocks of a model (weft/block/), declared from its config.
+// Blocks of a model (weft/block/), declared from its config.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace weft::derive {
 block::Stream stream_of(const config::ModelConfig& model);
 block::Vocabulary vocabulary_of(const config::ModelConfig& model);
 
-// Blocks of a layer with weights of their own, in forward order: a mixer, then a feed-forward, or a
-// router, shared experts and experts.
+// Blocks of a layer with weights, in forward order: a mixer, then a feed-forward, or a router,
+// shared experts and experts.
 std::vector<block::Block> layer_blocks(const config::ModelConfig& model,
                                        std::int64_t layer,
                                        const block::AttentionSharing& sharing = {},
@@ -22,12 +22,12 @@ std::vector<block::Block> layer_blocks(const config::ModelConfig& model,
 
 block::Block embedding_block(const config::ModelConfig& model);
 block::Block head_block(const config::ModelConfig& model);
-// Beside a copy of the last layer, in a layer of multi-token prediction.
+// Block of a multi-token prediction layer besides a copy of the last layer.
 block::Block token_ahead_block(const config::ModelConfig& model);
 
-// Layers with equal blocks, counted once: models have few kinds of layers.
+// Layers with equal blocks, counted together: models have few kinds of layers.
 struct LayerKindCount {
-  std::int64_t layer = 0;  // the first of its kind
+  std::int64_t layer = 0;  // first of its kind
   std::int64_t count = 0;
 };
 std::vector<LayerKindCount> layer_kinds(const config::ModelConfig& model,

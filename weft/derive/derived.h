@@ -1,5 +1,5 @@
 // Numbers derived from a config, together with parameters.h and flops.h. They assume a config that
-// validate.h accepts, unless a comment says otherwise.
+// rules/validate.h accepts, unless a comment says otherwise.
 #pragma once
 
 #include <cstdint>

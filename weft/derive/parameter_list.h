@@ -23,10 +23,10 @@ struct ParameterSpec {
   base::Shape shape;              // slice's shape
   std::int64_t room = 0;          // elements in a buffer: the size of the largest part of any rank
   Home home = Home::Dense;
-  block::Piece piece = block::Piece::Embed;  // reads it
+  block::Piece piece = block::Piece::Embed;  // piece that reads it
   int layer = -1;                            // -1: embedding or head
   Start start = Start::Ones;
-  double init_deviation = 0;  // of a product
+  double init_deviation = 0;  // standard deviation of a product's weight
   bool is_matrix() const { return start == Start::Product || start == Start::Residual; }
   bool is_trained() const { return home != Home::Untrained; }
 };

@@ -72,7 +72,7 @@ std::int64_t ranks_on(const grid::Layout& layout, block::Axis axis) {
   UNREACHABLE("axis {}", static_cast<int>(axis));
 }
 
-// Of the first rank, which has no less than any other.
+// Extent on the first rank, which holds at least as much as any other.
 std::int64_t held_along(const block::AxisSplit& split, std::int64_t ranks) {
   std::int64_t held = 0;
   for (const block::SplitBlock& run : split.blocks) {

@@ -10,7 +10,7 @@ namespace weft::derive {
 
 // Parameters of blocks.
 struct BlockParameters {
-  std::int64_t dense = 0;      // everything but routed experts
+  std::int64_t dense = 0;      // everything except routed experts
   std::int64_t untrained = 0;  // fp32: the router's bias, moved by load balancing
   std::int64_t experts = 0;    // all routed experts
   std::int64_t visited = 0;    // routed experts that one token visits
@@ -33,7 +33,7 @@ struct ParameterCount {
 };
 ParameterCount parameters_of(const config::ModelConfig& model);
 
-// The same total for any numbers in range, which may overflow an integer.
+// Total in floating point, for any numbers in range, which could overflow an integer.
 double rough_parameters(const config::ModelConfig& model);
 
 // Parameters on one rank.

@@ -12,7 +12,7 @@ using block::Block;
 
 namespace {
 
-// With deepep in one hop, every rank is a machine of its own.
+// With deepep in one hop, every rank counts as a machine.
 block::Dispatch dispatch_of(const config::ModelConfig& model, const TokenFlow& flow) {
   const config::ExpertGrid grid = model.expert_grid();
   const bool is_passed_on =
@@ -31,7 +31,8 @@ block::Dispatch dispatch_of(const config::ModelConfig& model, const TokenFlow& f
 
 }  // namespace
 
-// Over the ranks that share a micro-batch: the whole for aux_loss, each sequence for seq_aux_loss.
+// Counts over the ranks that share a micro-batch: the whole for aux_loss, each sequence for
+// seq_aux_loss.
 block::RowTally row_tally(const config::ModelConfig& model, const TokenFlow& flow) {
   const bool batch = model.aux_loss_coeff(config::LoadBalancing::AuxLoss) != 0;
   const bool sequence = model.aux_loss_coeff(config::LoadBalancing::SeqAuxLoss) != 0;

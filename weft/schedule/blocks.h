@@ -1,4 +1,4 @@
-// The blocks of every piece of a model, as the tokens of a rank flow through it.
+// Blocks of every piece of a model, for the token flow of a rank.
 #pragma once
 
 #include <vector>
@@ -10,18 +10,18 @@
 
 namespace weft::schedule {
 
-// Of a layer, in forward order, whether all of these run or not: a dense layer has no others than
-// its mixer and its feed-forward.
+// Blocks of a layer in forward order, used or not: a dense layer uses only its mixer and its
+// feed-forward.
 std::vector<block::Block> blocks_of_layer(const config::ModelConfig& model,
                                           const TokenFlow& flow,
                                           int layer);
-// The head, with logits as the step keeps them.
+// Head block with the logits that the step keeps.
 block::Block head_block(const config::ModelConfig& model, const TokenFlow& flow);
 
-// Gives a piece, or a part of one, the bytes that its block declares for it.
+// Gives a piece, or a part, the bytes that its block declares.
 void declare_bytes(const block::Block& block, PieceAnatomy& piece);
 
-// Rows counted for the losses that balance the load.
+// Row counts for the load-balancing losses.
 block::RowTally row_tally(const config::ModelConfig& model, const TokenFlow& flow);
 
 }  // namespace weft::schedule

@@ -1,4 +1,4 @@
-// The rows of pieces and parts (block/piece_table.h), asked of a node.
+// Rows of pieces and parts (block/piece_table.h), looked up by node.
 #pragma once
 
 #include "weft/block/piece_table.h"
@@ -9,13 +9,13 @@ namespace weft::schedule {
 using block::Cover;
 using block::Leg;
 using block::Members;
+using block::PartRow;
+using block::PieceRow;
 using block::Place;
 using block::Remade;
+using block::row_of;
 using block::Scope;
 using block::Weights;
-using block::PieceRow;
-using block::PartRow;
-using block::row_of;
 
 // Members of a node: those of its part, unless Rank, else those of its piece.
 constexpr Members members_of(const Node& node) {

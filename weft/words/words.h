@@ -48,7 +48,7 @@ struct Words {
 };
 
 // Reads `RECIPE`, `a.b=c`, `+a.b=c`, `++a.b=c`, `~a.b`, kebab-case flags and harness flags, also
-// from pasted lines (pasted.h). Never throws for user input.
+// from pasted lines (words/megatron/pasted.h). Never throws for user input.
 Words read_words(std::span<const std::string> words, Audience audience);
 
 // "word 3 'model.num_layers=4'"

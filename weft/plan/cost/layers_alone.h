@@ -10,8 +10,8 @@
 namespace weft::plan {
 
 // Config with layers like `layer`, recomputed as a whole or not. No pipeline, no data-parallel
-// exchange, no offload (offloaded_layers.h handles that). It has only parts that a schedule
-// supports.
+// exchange, no offload (plan/memory/offloaded_layers.h handles that). It has only parts that a
+// schedule supports.
 config::Config layers_alone(const config::Config& config, std::int64_t layer, Recomputed whole);
 
 }  // namespace weft::plan

@@ -1,5 +1,5 @@
 // Node times of a pipeline rank's graph on a kind of GPU. Kernels by piece and part
-// (kernel_work.h), dispatch and combine by rows and links (wire_time.h), tensor- and
+// (kernel_work.h), dispatch and combine by rows and links (plan/hardware/wire_time.h), tensor- and
 // context-parallel exchanges by layer (layer_time.h).
 #pragma once
 

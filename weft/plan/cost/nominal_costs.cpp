@@ -26,7 +26,7 @@ using schedule::Place;
 using base::number;
 
 // Ranks of an NVLink domain: whole machines that divide the world evenly. A domain of 72 gives a
-// run of 128 ranks 64 each, as in wire_time.h.
+// run of 128 ranks 64 each, as in plan/hardware/wire_time.h.
 int ranks_in_domain(const config::Config& config, const NominalRates& rates) {
   const auto machine = static_cast<int>(*config.runtime.ranks_per_node);
   const auto world = static_cast<int>(derive::layout_of(config).world);

@@ -26,7 +26,7 @@ struct Workload {
 };
 
 // Workload of a legal config, or of a published run that needs settings by rules. `imbalance`: rows
-// of the busiest expert-parallel rank over the mean (routing.h).
+// of the busiest expert-parallel rank over the mean (plan/hardware/routing.h).
 Workload workload_of(const config::Config& config, double imbalance = 1);
 // Variant for the program of the hardware.
 Workload workload_on(const Hardware& hardware, const config::Config& config, double imbalance = 1);

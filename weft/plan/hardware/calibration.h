@@ -4,9 +4,9 @@
 // Two parts. Rates belong to the machine: FLOP/s of products and attention, and bytes per second in
 // memory and over links. They include latencies of calls and lane waits, and the slowdown of
 // compute beside communication. Factors belong to the program. For a kind of node ("F.experts":
-// direction, piece and part) they scale the time that the rates give for its work (node_work.h):
-// products, attention, other operations and exchanges. They also count its calls. An unseen kind
-// has the factors of its piece, or 1.
+// direction, piece and part) they scale the time that the rates give for its work
+// (plan/cost/node_work.h): products, attention, other operations and exchanges. They also count its
+// calls. An unseen kind has the factors of its piece, or 1.
 #pragma once
 
 #include <map>

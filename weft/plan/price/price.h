@@ -2,9 +2,9 @@
 //
 // The price simulates the run's schedule at two levels. Layers run node by node in the real order
 // of a small run of them (simulated_layer.h). The pipeline runs turn by turn in the order of its
-// rounds (pipeline_clock.h). Node times come from kernels (kernel_work.h) and wires (wire_time.h).
-// A price is deterministic and takes some milliseconds; a large search first uses a formula, which
-// is far cheaper. docs/plan.md states omissions and accuracy.
+// rounds (pipeline_clock.h). Node times come from kernels (plan/cost/kernel_work.h) and wires
+// (plan/hardware/wire_time.h). A price is deterministic and takes some milliseconds; a large search
+// first uses a formula, which is far cheaper. docs/plan.md states omissions and accuracy.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 namespace weft::plan {
 
 // Cost of every node by pipeline rank on this GPU. Kernels, dispatch, combine and layer exchanges
-// are as in node_pricing.h, stretched by the launches and transfers in their layer's price
-// (layer_prices.h). Other collectives cost bytes over links.
+// are as in plan/cost/node_pricing.h, stretched by the launches and transfers in their layer's
+// price (layer_prices.h). Other collectives cost bytes over links.
 exec::sim::CostTable hardware_costs(const config::Config& config,
                                     const grid::Grid& grid,
                                     const std::vector<schedule::RankPlan>& plans,

@@ -14,7 +14,7 @@ namespace {
 using base::text;
 using config::Config;
 
-// Keys listed before and after kMemoryKeys (memory_keys.h).
+// Keys listed before and after kMemoryKeys (plan/memory/memory_keys.h).
 constexpr std::array<std::string_view, 22> kShapeKeys{
     "model.tensor_model_parallel_size",
     "model.sequence_parallel",

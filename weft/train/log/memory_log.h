@@ -1,5 +1,5 @@
 // Log of a rank's device memory: every block with the node that made it. A dry step fills it
-// (memory_prediction.h); every report on the rank's memory derives from it.
+// (train/guard/memory_prediction.h); every report on the rank's memory derives from it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Kebab-case flags: one per config key, from the field table, and Megatron-LM's own (megatron.h).
+// Kebab-case flags: one per config key, from the field table, and Megatron-LM's own
+// (words/megatron/megatron.h).
 #pragma once
 
 #include <optional>

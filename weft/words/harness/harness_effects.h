@@ -17,7 +17,7 @@ void apply_effect(const Asked& asked, const config::Config& last, Ledger& ledger
 // Applies effects that depend on all words together, after the last word.
 void finish_effects(std::span<const Asked> asked, Ledger& ledger);
 
-// Applies Megatron words that depend on others (megatron_finish.cpp).
+// Applies Megatron words that depend on others (words/megatron/megatron_finish.cpp).
 void finish_megatron(std::span<const Asked> asked, Ledger& ledger);
 
 }  // namespace weft::words
