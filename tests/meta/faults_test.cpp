@@ -44,7 +44,7 @@ bool has_test(std::string filter) {
   return false;
 }
 
-TEST(Faults, EachCanBePlantedAndNamesATest) {
+TEST(PlantedFaults, EachCanBePlantedAndNamesATest) {
   const std::vector<TextFile> files = files_below("weft", {".cpp", ".h", ".js"});
   EXPECT_EQ(faults().size(), 12u);
   for (const Fault& fault : faults()) {
