@@ -1,5 +1,5 @@
-// How much of a drawn or exhaustive test runs: in `make test` a part that meets every kind of case,
-// in `make soak`, which sets WEFT_SOAK, all of it.
+// Extent of drawn and exhaustive tests. `make test` runs a part that covers every kind of case;
+// `make soak`, which sets WEFT_SOAK, runs all.
 #pragma once
 
 #include <cstddef>

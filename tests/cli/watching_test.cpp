@@ -142,7 +142,7 @@ TEST_F(Watching, ARunThatGoesOnShowsEveryStepOnce) {
       weft(words("a", saves + " checkpoint.ckpt_step=2 --overwrite") + on_board("a"));
   ASSERT_EQ(again.code, 0) << again.err;
   ASSERT_NE(again.out.find("after step 2"), std::string::npos) << again.out;
-  const Curves after = curves("a");  // throws if a step is there twice
+  const Curves after = curves("a");  // throws if a step occurs twice
   EXPECT_EQ(events::event_files(folder_ / "a_board").size(), 2u);
   for (const char* tag :
        {"lm loss", "lm loss vs samples", "lm loss validation", "lm loss validation vs samples"}) {

@@ -23,8 +23,8 @@ struct Randomness {
   kernels::RowTokens tokens = {};  // token of each row of the micro-batch
 };
 
-// Tokens of a shared micro-batch on this rank. Outside attention, a rank has a run of the rows of
-// its context-parallel rank. That one has a part of every sequence.
+// Tokens of a shared micro-batch on this rank. A context-parallel rank has a part of every
+// sequence. Outside attention, each of its tensor-parallel ranks has a run of these rows.
 struct TokenShare {
   std::int64_t ranks = 1;            // tp x cp: ranks that share the micro-batch
   std::int64_t tp = 1, tp_rank = 0;  // position of the run

@@ -271,8 +271,8 @@ std::string saved_value(const Manifest& manifest, const std::string& in, const s
   return "";
 }
 
-// Whether a run that names no step would go on from here too. Later ones were left then, with the
-// word for it.
+// True if a run that names no step would also continue from here. Later steps were then discarded
+// with --overwrite.
 bool is_latest(const fs::path& save, const fs::path& step_folder) {
   try {
     const std::optional<checkpoint::Found> latest = checkpoint::find_checkpoint(save);
@@ -284,8 +284,8 @@ bool is_latest(const fs::path& save, const fs::path& step_folder) {
   }
 }
 
-// A run that goes on from an earlier checkpoint than the latest of its folder comes by the later
-// ones: it may save at each of their steps, as a run that is interrupted does.
+// A run that continues from an earlier checkpoint than its folder's latest reaches the later steps
+// again. It may save at each of them, as an interrupted run does.
 std::string later_replacement_text(const config::Config& config, const Resumption& resumed) {
   const fs::path save = config.checkpoint.save;
   if (resumed.loads != Loads::Weights && is_latest(save, resumed.folder)) return "";
