@@ -74,7 +74,17 @@ TEST(HarnessFlags, WrongValuesSayWhatIsTaken) {
   EXPECT_TRUE(any_names(complaints("--cuda_graph_scope attn,all"), {"some of", "moe_router"}));
   EXPECT_TRUE(any_names(complaints("--moe_flex_dispatcher_backend"), {"needs a value"}));
   EXPECT_TRUE(any_names(complaints("--deterministic=yes"), {"takes no value"}));
-  EXPECT_TRUE(any_names(complaints("--data c4"), {"c4", "dataset.kind"}));
+  EXPECT_TRUE(any_names(complaints("-c fp8 --fp8_recipe xx"), {"fp8_recipe", "one of ds"}));
+  // Data that Weft does not read: the run is judged, and not trained.
+  EXPECT_TRUE(complaints("--data c4").empty());
+  EXPECT_EQ(said("--data c4").config.runtime.unmodelled.size(), 1u);
+}
+
+TEST(HarnessFlags, WordsOfEarlierReleasesAreTaken) {
+  EXPECT_EQ(said("-c fp8 --fp8_recipe cs").config.model.fp8_recipe, config::Fp8Recipe::Tensorwise);
+  EXPECT_EQ(said("--fp8_recipe=mx -c fp8").config.model.fp8_recipe, config::Fp8Recipe::Mxfp8);
+  EXPECT_EQ(said("--task lora").harness.task, "peft");
+  EXPECT_TRUE(complaints("--hf_home /h --hf_datasets_cache /c").empty());
 }
 
 TEST(HarnessFlags, EveryCommandTakesTheRecipeAndPassesOverTheMeasurement) {

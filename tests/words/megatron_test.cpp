@@ -180,6 +180,63 @@ TEST(Megatron, SuggestionsNeverSayTheOpposite) {
   EXPECT_EQ(flag_hint("--max-position-embedding"), "did you mean '--max-position-embeddings'?");
   EXPECT_EQ(flag_hint("--rope-fusionn").find("--no-"), std::string::npos);
   EXPECT_EQ(key_hint("checkpoint.save_optimm").find("load"), std::string::npos);
+  EXPECT_EQ(flag_hint("--tests-data-path").find("--train"), std::string::npos);
+  EXPECT_EQ(flag_hint("--disable-tp-comm-bulk-wgradd").find("dgrad"), std::string::npos);
+}
+
+// The bar for flags of public launch lines. A flag that changes nothing stops no line.
+TEST(Megatron, FlagsOfPublicLinesAreTaken) {
+  const std::string file = base::read_text(WEFT_SOURCE_DIR "/tests/words/megatron_flags.txt");
+  std::size_t count = 0, taken = 0;
+  for (const std::string& flag : base::split(file, '\n')) {
+    if (!flag.starts_with("--")) continue;
+    ++count;
+    const std::optional<KebabFlag> found = find_kebab_flag(flag);
+    taken += found ? 1 : 0;
+    EXPECT_TRUE(found) << flag;
+    const MegatronWord* word = found ? found->megatron.word : nullptr;
+    if (word == nullptr || word->meaning.kind != Kind::Idle) continue;
+    const bool is_switch = word->takes == MegatronWord::Takes::Nothing;
+    const Resolution run = read(is_switch ? Typed{flag} : Typed{flag, "1"});
+    EXPECT_TRUE(run.complaints.empty()) << flag;
+    EXPECT_TRUE(run.config.runtime.unmodelled.empty()) << flag;
+  }
+  EXPECT_GT(count, 70u);
+  EXPECT_GE(static_cast<double>(taken), 0.95 * static_cast<double>(count));
+}
+
+TEST(Megatron, DataOfEachSplitIsABlendPerSplit) {
+  const Config apart = read({"--train-data-path",
+                             "0.7",
+                             "a",
+                             "0.3",
+                             "b",
+                             "--valid-data-path",
+                             "c",
+                             "--test-data-path=d",
+                             "--bf16"})
+                           .config;
+  EXPECT_EQ(apart.dataset.kind, DataKind::Indexed);
+  EXPECT_EQ(apart.dataset.blend_per_split, (Typed{"[0.7,a,0.3,b]", "[c]", "[d]"}));
+  EXPECT_TRUE(apart.dataset.valid_data_path.empty());
+  const Config without_test = read({"--train-data-path", "a", "--valid-data-path", "c"}).config;
+  EXPECT_EQ(without_test.dataset.blend_per_split, (Typed{"[a]", "[c]", "[]"}));
+  // Alone it is Weft's own key.
+  EXPECT_EQ(read({"--valid-data-path", "c"}).config.dataset.valid_data_path, Typed{"c"});
+}
+
+TEST(Megatron, WhatScriptsSwitchOffByZeroIsOff) {
+  EXPECT_EQ(read({"--save-interval", "0"}).config.checkpoint.save_interval, std::nullopt);
+  EXPECT_EQ(read({"--exit-interval", "0"}).config.train.exit_interval, std::nullopt);
+}
+
+TEST(Megatron, StagesAsListsOfNamesAreALayout) {
+  const std::string lists = "[[embedding,decoder,decoder],[decoder,mtp,loss]]";
+  const char* key = "model.pipeline_model_parallel_layout";
+  EXPECT_EQ(meant_value(key, lists), Written(std::string("Ett|tmL")));
+  EXPECT_EQ(meant_value(key, std::string("Ett|tL")), Written(std::string("Ett|tL")));
+  const Written unknown = std::string("[[embedding,encoder]]");
+  EXPECT_EQ(meant_value(key, unknown), unknown);
 }
 
 TEST(Megatron, SwitchesOfBothFormsGoBothWays) {

@@ -190,5 +190,31 @@ TEST_F(RecipeFile, NestingWithoutEndIsNamedAsThat) {
   EXPECT_TRUE(any_names(complaints(deep), {"some.yaml:1", "nested too deeply"}));
 }
 
+// The same table as on the command line.
+TEST_F(RecipeFile, TakesKeysOfMegatronBridge) {
+  const fs::path file = write(
+      "mixed_precision: bf16_with_mxfp8_mixed\n"
+      "validation: {eval_iters: 7}\n"
+      "profiling: {use_nsys_profiler: true}\n"
+      "dataset: {num_workers: 2, eod_mask_loss: true}\n"
+      "model:\n"
+      "  moe_token_dispatcher_type: alltoall\n"
+      "  pipeline_model_parallel_layout: [[embedding, decoder], [decoder, loss]]\n");
+  const LoadedRecipe loaded = load_with_findings(file);
+  EXPECT_EQ(loaded.config.model.fp8_recipe, Fp8Recipe::Mxfp8);
+  EXPECT_EQ(loaded.config.train.eval_iters, 7);
+  EXPECT_EQ(loaded.config.model.pipeline_model_parallel_layout, "Et|tL");
+  ASSERT_EQ(loaded.config.runtime.unmodelled.size(), 1u);
+  EXPECT_NE(loaded.config.runtime.unmodelled[0].find("some.yaml:4"), std::string::npos);
+  const auto count = [&](std::string_view id) {
+    return std::ranges::count(loaded.warnings, id, &Finding::id);
+  };
+  EXPECT_EQ(count("H14"), 2);
+  EXPECT_EQ(count("H21"), 1);
+  EXPECT_TRUE(any_names(complaints("model: {nosuch: 1}\n"), {"model.nosuch"}));
+  EXPECT_TRUE(
+      any_names(complaints("mixed_precision: nosuch\n"), {"mixed_precision", "fp16_mixed"}));
+}
+
 }  // namespace recipe_test
 }  // namespace weft::words

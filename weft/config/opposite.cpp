@@ -17,6 +17,10 @@ constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"save", "lo
                                                                     {"min", "max"},
                                                                     {"first", "last"},
                                                                     {"start", "end"},
+                                                                    {"train", "test"},
+                                                                    {"train", "valid"},
+                                                                    {"forward", "backward"},
+                                                                    {"dgrad", "wgrad"},
                                                                     {"fwd", "bwd"}};
 
 Parts parts_of(std::string_view name) {

@@ -5,6 +5,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
+#include "weft/config/blend_list.h"
 #include "weft/config/list_sum.h"
 
 namespace weft::config {
@@ -101,11 +102,42 @@ Written meant_window(const Written& value) {
   return base::text("{}", *before + 1);
 }
 
+// Megatron Bridge's stages as lists of names, `[[embedding,decoder],[decoder,loss]]`, in the
+// letters of a layout: `Et|tL`. Other names stay for the rule on layouts.
+Written meant_layout(const Written& value) {
+  std::optional<std::vector<std::string>> stages;
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) stages = *list;
+  if (const auto* word = std::get_if<std::string>(&value)) stages = lists_in(*word);
+  if (!stages) return value;
+  constexpr std::array<std::pair<std::string_view, char>, 4> kLetters{
+      {{"embedding", 'E'}, {"decoder", 't'}, {"mtp", 'm'}, {"loss", 'L'}}};
+  std::string layout;
+  for (std::size_t i = 0; i < stages->size(); ++i) {
+    const std::optional<std::vector<std::string>> names = blend_words((*stages)[i]);
+    if (!names) return value;
+    if (i > 0) layout += '|';
+    for (const std::string& name : *names) {
+      const auto known =
+          std::ranges::find(kLetters, name, [](const auto& one) { return one.first; });
+      if (known == kLetters.end()) return value;
+      layout += known->second;
+    }
+  }
+  return layout;
+}
+
+// Scripts for Megatron switch these off by 0.
+bool is_off_at_zero(std::string_view key) {
+  return key == "checkpoint.save_interval" || key == "train.exit_interval";
+}
+
 }  // namespace
 
 Written meant_value(std::string_view key, Written value) {
   const auto* word = std::get_if<std::string>(&value);
   if (key == "model.window_size") return meant_window(value);
+  if (key == "model.pipeline_model_parallel_layout") return meant_layout(value);
+  if (is_off_at_zero(key) && word != nullptr && *word == "0") return std::monostate{};
   const bool counts_evaluations = key == "train.eval_iters" || key == "train.eval_interval";
   if (counts_evaluations && std::holds_alternative<std::monostate>(value)) return "0";
   if (key == "model.moe_layer_freq" && word != nullptr) {

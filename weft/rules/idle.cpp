@@ -85,7 +85,7 @@ void judge_idle(Judge& judge) {
        "comm_overlap.delay_wgrad_compute",
        "the order that runs is that of runtime.schedule");
   idle(judge,
-       model.multi_latent_attention && model.qk_layernorm != QkNorm::None,
+       model.multi_latent_attention && model.qk_layernorm == QkNorm::Projection,
        "model.qk_layernorm",
        "model.multi_latent_attention norms what it compresses, and nothing else");
   idle(judge,

@@ -11,6 +11,7 @@
 #include "weft/config/field.h"
 #include "weft/derive/evaluation_sets.h"
 #include "weft/words/data_words.h"
+#include "weft/words/megatron/megatron_settings.h"
 #include "weft/words/recipe_file.h"
 
 namespace weft::words {
@@ -250,15 +251,19 @@ std::string located(const std::string& path, const std::vector<fs::path>& recipe
   return path;
 }
 
-void apply_all(const std::vector<Setting>& settings,
-               Config& config,
-               std::vector<std::string>& complaints) {
-  for (const Setting& setting : settings) apply(setting, config, complaints);
+std::vector<Finding> apply_all(const std::vector<Setting>& settings,
+                               Config& config,
+                               std::vector<std::string>& complaints) {
+  std::vector<Finding> warnings;
+  apply_meant(meant_settings(settings), config, warnings, complaints);
+  return warnings;
 }
 
 std::vector<std::string> keys_of(const std::vector<Setting>& settings) {
   std::vector<std::string> keys;
-  for (const Setting& setting : settings) keys.push_back(meant_key(setting.key));
+  for (const Setting& setting : meant_settings(settings).settings) {
+    keys.push_back(meant_key(setting.key));
+  }
   return keys;
 }
 
@@ -362,7 +367,10 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
   std::vector<std::string> complaints;
   const Recipe loaded = load_recipe(recipe.file, folder);
   const std::vector<Setting> settings = settings_of(loaded, recipe.layout);
-  apply_all(settings, config, complaints);
+  std::vector<Finding> warnings = other_name_findings(settings);
+  for (Finding& warning : apply_all(settings, config, complaints)) {
+    warnings.push_back(std::move(warning));
+  }
   check_others(loaded, recipe.layout, complaints);
   config.dataset.path = located(config.dataset.path, loaded.files);
   for (std::string& set : config.dataset.valid_data_path) {
@@ -386,9 +394,7 @@ LoadedRecipe load_with_findings(const ChosenRecipe& recipe, const fs::path& fold
     complaints.push_back(text("{}: {}", recipe.file.string(), complaint));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  return {.config = std::move(config),
-          .warnings = other_name_findings(settings),
-          .keys = std::move(keys)};
+  return {.config = std::move(config), .warnings = std::move(warnings), .keys = std::move(keys)};
 }
 
 }  // namespace weft::words

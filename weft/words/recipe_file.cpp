@@ -14,6 +14,8 @@
 #include "weft/base/text.h"
 #include "weft/config/blend_list.h"
 #include "weft/config/field.h"
+#include "weft/words/megatron/megatron.h"
+#include "weft/words/megatron/megatron_settings.h"
 
 namespace weft::words {
 
@@ -122,7 +124,11 @@ class YamlReader {
                     const YAML::Node& value,
                     std::vector<Setting>& settings) {
     static const std::vector<std::string> sections = section_names();
-    if (std::find(sections.begin(), sections.end(), name) == sections.end()) {
+    static const std::vector<std::string> others = megatron_sections();
+    const bool is_other = std::ranges::find(others, name) != others.end();
+    if (value.IsScalar() && find_megatron_key(name) != nullptr) {
+      settings.push_back({.key = name, .value = value.Scalar(), .where = where(key)});
+    } else if (!is_other && std::ranges::find(sections, name) == sections.end()) {
       const auto best = name.size() <= kLongestName ? base::nearest(name, sections) : std::nullopt;
       complain(key,
                text("unknown section '{}': {}",
@@ -144,7 +150,8 @@ class YamlReader {
     if (item.IsScalar()) return item.Scalar();
     const Field* field = find_field(key);
     const bool texts =
-        field != nullptr && field->type.find(WordCodec<std::string>::many()) != std::string::npos;
+        key == "model.pipeline_model_parallel_layout" ||
+        (field != nullptr && field->type.find(WordCodec<std::string>::many()) != std::string::npos);
     if (!item.IsSequence() || !texts) return std::nullopt;
     std::vector<std::string> words;
     for (const YAML::Node& word : item) {

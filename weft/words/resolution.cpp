@@ -11,6 +11,7 @@
 #include "weft/words/harness/harness_effects.h"
 #include "weft/words/megatron/launch_effects.h"
 #include "weft/words/megatron/megatron_line.h"
+#include "weft/words/megatron/megatron_settings.h"
 #include "weft/words/model_folder.h"
 #include "weft/words/only_one.h"
 #include "weft/words/perf_recipe.h"
@@ -135,11 +136,10 @@ void apply_file(const fs::path& file,
                 Complaints& complaints) {
   const std::vector<Setting> settings = settings_of_file(file, folder);
   append(resolution.warnings, other_name_findings(settings));
+  const MeantSettings meant = meant_settings(settings);
+  apply_meant(meant, config, resolution.warnings, complaints);
   std::vector<std::string> keys;
-  for (const Setting& setting : settings) {
-    apply(setting, config, complaints);
-    keys.push_back(meant_key(setting.key));
-  }
+  for (const Setting& setting : meant.settings) keys.push_back(meant_key(setting.key));
   take(settle_data(keys, config), resolution, complaints);
   const auto is_said = [&](std::string_view key) {
     return std::ranges::find(keys, key) != keys.end();
@@ -196,6 +196,7 @@ Resolution resolve_what_reads(const fs::path& recipes_folder,
                         .harness = read.harness,
                         .set_keys = {},
                         .file_keys = {},
+                        .is_megatron_line = is_megatron_line(read),
                         .unknown_vocabulary = false,
                         .complaints = {},
                         .refused_keys = {}};

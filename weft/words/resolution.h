@@ -24,6 +24,8 @@ struct Resolution {
   HarnessSelection harness;
   std::vector<Ledger::SetKey> set_keys;  // keys set by words, in any spelling
   std::vector<std::string> file_keys;    // keys set by the recipe and the files of --config-file
+  // True for a line of Megatron-LM's flags, which names no recipe.
+  bool is_megatron_line = false;
   // True if the vocabulary is a guess: a Megatron-LM line without a tokenizer (H17).
   bool unknown_vocabulary = false;
   // Errors in the words; the rest is applied. Keys with an unreadable value need no further error.

@@ -65,7 +65,9 @@ void lay_out(const StagedModel& staged, const Asked& asked, Ledger& ledger) {
   const ModelConfig& model = ledger.config().model;
   const std::int64_t pp = model.pipeline_model_parallel_size;
   const std::int64_t vpp = model.virtual_pipeline_model_parallel_size.value_or(1);
-  if (model.num_layers != staged.layers || ledger.has_claim(kLayout)) return;
+  // One stage has no layout, whatever its layers.
+  const bool is_known = model.num_layers == staged.layers || pp * vpp == 1;
+  if (!is_known || ledger.has_claim(kLayout)) return;
   const bool listed = is_listed(staged, pp, vpp);
   if (!listed && !staged.unlisted_has_none) return;
   const std::string layout =

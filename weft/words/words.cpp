@@ -10,6 +10,7 @@
 #include "weft/config/other_names.h"
 #include "weft/words/harness/flags.h"
 #include "weft/words/megatron/pasted.h"
+#include "weft/words/megatron/split_data.h"
 #include "weft/words/word_shapes.h"
 
 namespace weft::words {
@@ -40,10 +41,11 @@ constexpr CommandOption kCommandOptions[] = {{"--vary", "perf", Takes::Text},
 class WordReader {
  public:
   WordReader(const MeantWords& meant, Audience audience)
-      : words_(meant.words), places_(meant.places), audience_(audience) {}
+      : words_(meant.words), places_(meant.places), audience_(audience), splits_(meant.words) {}
 
   Words read() {
     while (at_ < words_.size()) read_word();
+    if (splits_.is_given()) set_data_of_splits();
     return std::move(read_);
   }
 
@@ -202,11 +204,24 @@ class WordReader {
     read_.asked.back().value = std::move(words);
   }
 
+  void read_data_of_split(const std::string& name, const std::optional<std::string>& given) {
+    std::vector<std::string> words = given ? std::vector{*given} : take_data();
+    if (words.empty()) return complain(text("{} needs a value: a path", name));
+    splits_.take(name, std::move(words));
+  }
+
+  void set_data_of_splits() {
+    set(splits_.typed(), "dataset.kind", "indexed");
+    set(splits_.typed(), "dataset.blend_per_split", "[]");
+    read_.asked.back().value = splits_.blends();
+  }
+
   void read_flag(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     std::optional<std::string> given;
     if (equals != std::string::npos) given = word.substr(equals + 1);
+    if (splits_.reads(name)) return read_data_of_split(name, given);
     if (name == "--config-file") return read_file(name, given);
     if (const HarnessFlag* flag = find_harness_flag(name)) return read_harness(*flag, name, given);
     if (const auto flag = find_kebab_flag(name)) return read_kebab(*flag, given);
@@ -366,6 +381,7 @@ class WordReader {
       return;
     }
     if (!take_value(name, takes_text(flag), given)) return;
+    given = current_value(flag, *given, words_);
     const std::optional<std::string> accepted = accepted_value(flag, *given);
     if (!accepted) {
       return complain(text("{} {}: it takes {}", name, shown(*given), takes_text(flag)));
@@ -438,6 +454,7 @@ class WordReader {
   Audience audience_;
   std::size_t at_ = 0;
   int place_ = 0;
+  SplitData splits_;
   Words read_;
 };
 

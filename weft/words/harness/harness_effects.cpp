@@ -227,11 +227,10 @@ void set_positions(const Asked& asked, Ledger& ledger) {
 
 void set_data(const Asked& asked, Ledger& ledger) {
   if (asked.text == "mock") return ledger.set(asked, "dataset.kind", "mock");
-  ledger.complain(
-      text("{}: Weft does not read {}: use --data mock, or dataset.kind=text or "
-           "indexed with dataset.path",
-           place_text(asked),
-           asked.text));
+  ledger.leave_out(
+      asked,
+      "Weft reads mock, text and indexed data: write --data mock, or dataset.kind=text "
+      "or indexed with dataset.path");
 }
 
 void set_data_paths(const Asked& asked, Ledger& ledger) {

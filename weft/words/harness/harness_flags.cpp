@@ -85,6 +85,37 @@ std::optional<std::string> some_of(std::string_view words, std::string_view type
   return base::text("[{}]", fmt::join(all, ","));
 }
 
+// Of earlier releases: 25.11 names a recipe by its family and its size, 25.09 a precision by two
+// words.
+constexpr HarnessFlag kRetired[] = {{.name = "model_size",
+                                     .brief = "s",
+                                     .takes = Takes::LowerText,
+                                     .words = "",
+                                     .initial = "",
+                                     .does = selects(&S::size),
+                                     .meaning = "second part of the recipe's name"},
+                                    {.name = "fp8_recipe",
+                                     .brief = "fr",
+                                     .takes = Takes::Word,
+                                     .words = "ds cs mx sc",
+                                     .initial = "ds",
+                                     .does = inert("--compute_dtype fp8 takes its scaling from it"),
+                                     .meaning = "scaling of --compute_dtype fp8"},
+                                    {.name = "hf_home",
+                                     .brief = "",
+                                     .takes = Takes::Text,
+                                     .words = "",
+                                     .initial = "",
+                                     .does = inert(kHub),
+                                     .meaning = "folder of the hub's files"},
+                                    {.name = "hf_datasets_cache",
+                                     .brief = "",
+                                     .takes = Takes::Text,
+                                     .words = "",
+                                     .initial = "",
+                                     .does = inert(kHub),
+                                     .meaning = "folder of the hub's data"}};
+
 }  // namespace
 
 std::span<const HarnessFlag> harness_flags() {
@@ -103,20 +134,28 @@ const HarnessFlag* find_harness_flag(std::string_view dashed) {
   if (!whole && !dashed.starts_with("-")) return nullptr;
   std::string_view name = dashed.substr(whole ? 2 : 1);
   if (name.empty()) return nullptr;
-  // Release 25.11 names a recipe by its family and its size.
-  static const HarnessFlag kSize{.name = "model_size",
-                                 .brief = "s",
-                                 .takes = Takes::LowerText,
-                                 .words = "",
-                                 .initial = "",
-                                 .does = selects(&S::size),
-                                 .meaning = "second part of the recipe's name, in release 25.11"};
-  if ((whole ? kSize.name : kSize.brief) == name) return &kSize;
+  for (const HarnessFlag& flag : kRetired) {
+    if ((whole ? flag.name : flag.brief) == name) return &flag;
+  }
   if (whole && name == "model_name") name = "model_family_name";
   for (const HarnessFlag& flag : harness_flags()) {
     if ((whole ? flag.name : flag.brief) == name) return &flag;
   }
   return nullptr;
+}
+
+std::string current_value(const HarnessFlag& flag,
+                          const std::string& given,
+                          std::span<const std::string> line) {
+  if (flag.name == "task" && given == "lora") return "peft";
+  if (flag.name != "compute_dtype" || given != "fp8") return given;
+  constexpr std::string_view kScaling = "--fp8_recipe=";
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i].starts_with(kScaling)) return "fp8_" + line[i].substr(kScaling.size());
+    const bool is_flag = line[i] == "--fp8_recipe" || line[i] == "-fr";
+    if (is_flag && i + 1 < line.size()) return "fp8_" + line[i + 1];
+  }
+  return "fp8_ds";
 }
 
 const HarnessFlag* find_harness_prefix(std::string_view dashed) {

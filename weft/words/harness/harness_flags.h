@@ -122,6 +122,11 @@ std::span<const HarnessFlag> harness_flags();
 
 // Finds "--moe_a2a_overlap" or "-tp"; nullptr: unknown.
 const HarnessFlag* find_harness_flag(std::string_view dashed);
+// Value of an earlier release in the words of 26.06: `--task lora` of 25.11 is peft, and `fp8` of
+// 25.09 takes its scaling from the line's --fp8_recipe.
+std::string current_value(const HarnessFlag& flag,
+                          const std::string& given,
+                          std::span<const std::string> line);
 // Flag with this unique prefix ("--max_step"), as argparse accepts it. nullptr: none or several;
 // also for kebab-case, which is Megatron-LM's.
 const HarnessFlag* find_harness_prefix(std::string_view dashed);
