@@ -5,6 +5,8 @@
 
 #include "tests/base/complaints_support.h"
 #include "weft/base/text.h"
+#include "weft/cli/judge/check_run.h"
+#include "weft/cli/run/start_model.h"
 
 namespace weft::cli {
 namespace plan_line_test {
@@ -42,6 +44,64 @@ TEST(PlanLine, ALineOfMegatronLmIsAQuestionAboutTheModelOfItsFlags) {
   EXPECT_EQ(question->search.batch, 64);
   EXPECT_EQ(question->search.sequence, 2048);
   EXPECT_FALSE(question_of_line(typed("deepseek_v3 ep=8")));
+}
+
+constexpr std::string_view kLine =
+    "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+    "--num-attention-heads 16 --vocab-size 32000 --num-experts 8 --load /checkpoints/ck";
+
+bool warns(const words::Resolution& run, std::string_view id) {
+  return std::ranges::find(run.warnings, id, &config::Finding::id) != run.warnings.end();
+}
+
+TEST(PlanLine, TheGpuOfTheOptionIsThatOfTheLine) {
+  PlanOptions options = typed(kLine);
+  EXPECT_TRUE(warns(resolve(with_asked_gpu(options)), "H20"));
+  options.gpu = "h200";
+  const words::Resolution run = resolve(with_asked_gpu(options));
+  EXPECT_FALSE(warns(run, "H20"));
+  EXPECT_EQ(run.config.hardware.gpu, config::Gpu::H200);
+  options.run.words.push_back("hardware.gpu=b200");  // the line's own stays
+  EXPECT_EQ(resolve(with_asked_gpu(options)).config.hardware.gpu, config::Gpu::B200);
+}
+
+TEST(PlanLine, ALineHasOneName) {
+  const PlanOptions options = typed(kLine);
+  const words::Resolution run = resolve(options.run);
+  EXPECT_EQ(name_of_run(run, run.config), "megatron-line");
+  EXPECT_EQ(check_run({.run = options.run}).recipe, "megatron-line");
+  EXPECT_EQ(question_of_line(options)->model->name, "megatron-line");
+  EXPECT_EQ(question_of_line(options)->model->own.at(0).name, "megatron-line");
+}
+
+// H16 names the defaults of Megatron-LM's parser.
+TEST(PlanLine, DefaultsThatChooseNothingAreNoWarning) {
+  const auto chooses_nothing = [](std::string line) {
+    const CheckReport report = check_run({.run = typed(line).run});
+    return std::ranges::any_of(report.verdict.warnings, [](const config::Finding& warning) {
+      return warning.id == "W22" && warning.key == "model.moe_grouped_gemm";
+    });
+  };
+  EXPECT_FALSE(chooses_nothing(std::string(kLine)));
+  EXPECT_TRUE(chooses_nothing(std::string(kLine) + " --no-moe-grouped-gemm"));
+}
+
+// One error beside all others, which stops no judging.
+TEST(PlanLine, AnUnknownWordStopsNoJudging) {
+  const CheckReport report =
+      check_run({.run = typed(std::string(kLine) + " --no-such-flag x hardware.gpu=h100").run});
+  ASSERT_EQ(report.verdict.errors.size(), 1u);
+  EXPECT_EQ(report.verdict.errors[0].id, "W31");
+  EXPECT_EQ(report.readable, Readable::Yes);
+  EXPECT_TRUE(report.derived);
+  EXPECT_TRUE(!report.fits.empty() || !report.limits.empty());
+  const auto is_about_files = [](const config::Finding& warning) { return warning.id == "W71"; };
+  EXPECT_TRUE(std::ranges::any_of(report.verdict.warnings, is_about_files));
+  // A value that cannot be read changes the run: the rules judge the rest.
+  const CheckReport unread =
+      check_run({.run = typed(std::string(kLine) + " train.micro_batch_size=x").run});
+  EXPECT_EQ(unread.verdict.errors.size(), 1u);
+  EXPECT_FALSE(unread.derived);
 }
 
 TEST(PlanLine, WhatCannotBeTrainedIsRefusedBeforeAnythingStarts) {

@@ -100,6 +100,8 @@ TEST(OwnLayout, IsPricedAsTheRunIs) {
   ASSERT_NE(line, std::string::npos) << text;
   EXPECT_LT(line, text.find("\n  1  tp 1"));
   expect_parts(text, {time_text(own.price->step_ms), "2.00 times as fast"});
+  report.own->is_line = true;
+  expect_parts(to_text(report, space), {"Your line: tp 1, pp 1"});
 }
 
 TEST(OwnLayout, SaysWhyItCannotBe) {

@@ -133,6 +133,10 @@ rules::Verdict with_findings(const words::Resolution& run, rules::Verdict verdic
   for (const config::Finding& set : verdict.automatic) {
     if (auto warning = changed_word(run, verdict, set)) warnings.push_back(std::move(*warning));
   }
+  // A default of Megatron-LM's parser chooses nothing: H16 names it.
+  std::erase_if(verdict.warnings, [&](const config::Finding& warning) {
+    return run.is_megatron_line && warning.id == "W22" && !run.is_chosen(warning.key);
+  });
   verdict.warnings.insert(verdict.warnings.begin(), warnings.begin(), warnings.end());
   verdict.automatic.insert(verdict.automatic.begin(), run.automatic.begin(), run.automatic.end());
   return verdict;

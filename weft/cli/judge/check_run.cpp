@@ -74,24 +74,22 @@ std::vector<config::Finding> unread(const std::vector<std::string>& complaints) 
   return errors;
 }
 
-// Report with a single error, for words or files that cannot be read.
-CheckReport unreadable(const base::ConfigError& error) {
+// Report with the errors of words and files that cannot be read.
+CheckReport unreadable(const words::Resolution& run, const base::ConfigError& error) {
   CheckReport report;
   report.readable = Readable::No;
-  report.verdict.errors = unread(error.complaints());
+  report.verdict.errors = unread(run.complaints);
+  for (config::Finding& each : unread(error.complaints())) {
+    report.verdict.errors.push_back(std::move(each));
+  }
   return report;
 }
 
-// Report with errors in the words and in the readable rest.
-CheckReport faulty(const words::Resolution& run) {
-  CheckReport report;
-  report.recipe = run.recipe;
-  report.verdict = judged(run);
-  report.verdict.errors = unread(run.complaints);
-  for (config::Finding& error : errors_beside_complaints(run)) {
-    report.verdict.errors.push_back(std::move(error));
-  }
-  return report;
+// Drops the errors of keys whose value could not be read: they have another value than asked.
+void leave_refused_keys(const words::Resolution& run, rules::Verdict& verdict) {
+  std::erase_if(verdict.errors, [&](const config::Finding& error) {
+    return std::ranges::find(run.refused_keys, error.key) != run.refused_keys.end();
+  });
 }
 
 // True if the memory need is known. A run of many layers on processor cores is not counted if it
@@ -138,6 +136,22 @@ void judge_memory(const config::Config& asked, MemoryWish wish, CheckReport& rep
   report.fits = room.device->name + (is_whole ? "" : " without what is missing");
 }
 
+// What a legal run reads, needs and would better do. A key whose value could not be read changes
+// all but the files.
+void judge_rest(const words::Resolution& run,
+                const StartShapes& start,
+                const CheckRequest& asked,
+                CheckReport& report) {
+  if (report.verdict.legal()) look_at_files(start, report.verdict, asked.overwrite);
+  if (!report.verdict.legal() || !run.refused_keys.empty()) return;
+  const config::Config& config = report.verdict.config;
+  judge_memory(run.config, asked.memory, report);
+  report.advice = rules::advise(config);
+  report.modes = rules::overlap_modes(report.verdict);
+  report.derived = derive::derived_run(config);
+  if (asked.schedule == ScheduleWish::Verify) report.schedule = plan::check_schedule(config);
+}
+
 }  // namespace
 
 CheckReport check_run(const CheckRequest& asked) {
@@ -145,26 +159,22 @@ CheckReport check_run(const CheckRequest& asked) {
   StartShapes start;
   try {
     run = resolve_for_check(asked.run);
-    if (!run.complaints.empty()) return faulty(run);
     start = start_shapes(run);
     run.config = start.config;
     run.automatic.insert(run.automatic.end(), start.automatic.begin(), start.automatic.end());
   } catch (const base::ConfigError& error) {
-    return unreadable(error);
+    return unreadable(run, error);
   }
   CheckReport report;
   report.recipe = name_of_run(run, run.config);
   report.wish = asked.schedule;
   report.verdict = judged(run);
+  leave_refused_keys(run, report.verdict);
   take_start(start, report.verdict);
-  if (report.verdict.legal()) look_at_files(start, report.verdict, asked.overwrite);
-  if (!report.verdict.legal()) return report;
-  const config::Config& config = report.verdict.config;
-  judge_memory(run.config, asked.memory, report);
-  report.advice = rules::advise(config);
-  report.modes = rules::overlap_modes(report.verdict);
-  report.derived = derive::derived_run(config);
-  if (asked.schedule == ScheduleWish::Verify) report.schedule = plan::check_schedule(config);
+  judge_rest(run, start, asked, report);
+  // Words that cannot be read stand beside what is wrong with the others.
+  std::vector<config::Finding> errors = unread(run.complaints);
+  report.verdict.errors.insert(report.verdict.errors.begin(), errors.begin(), errors.end());
   return report;
 }
 

@@ -80,7 +80,7 @@ int run_perf(const PerfOptions& options) {
   std::vector<plan::Knob> knobs;
   for (const std::string& word : options.vary) knobs.push_back(plan::parse_knob(word));
   return run_session(
-      {.name = run.recipe,
+      {.name = name_of_run(run, run.config),
        .config = with_start(run, run.config),
        .knobs = std::move(knobs),
        .sweep = options.sweep,

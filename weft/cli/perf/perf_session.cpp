@@ -82,10 +82,7 @@ class Measurement {
  public:
   Measurement(const PerfSession& session, PerfPlan plan, ProgressLine& line)
       : line_(line),
-        folder_(session.out
-                    ? *session.out
-                    : train::make_fresh_folder(kPerfFolder,
-                                               session.name.empty() ? "defaults" : session.name)) {
+        folder_(session.out ? *session.out : train::make_fresh_folder(kPerfFolder, session.name)) {
     report_ = {.name = session.name,
                .plan = std::move(plan),
                .machine = this_machine(),

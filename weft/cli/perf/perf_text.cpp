@@ -218,7 +218,7 @@ std::string to_text(const PerfReport& report) {
 
 std::string to_markdown(const PerfReport& report) {
   const PerfPlan& plan = report.plan;
-  std::string all = text("# weft perf: {}\n\n", report.name.empty() ? "defaults" : report.name);
+  std::string all = text("# weft perf: {}\n\n", report.name);
   all += state_text(report);
   if (!plan.varied.empty()) all += text("Varies: `{}`\n\n", fmt::join(plan.varied, "`, `"));
   all += markdown_table(table_of(report));

@@ -8,6 +8,9 @@
 
 namespace weft::cli {
 
+// Words of the run. A line without a GPU gets the one of --gpu, and is judged for it.
+RunArguments with_asked_gpu(const PlanOptions& options);
+
 // Question behind such a line: its model without its layout, and sizes that the search's options
 // leave open. nullopt: other words.
 std::optional<PlanOptions> question_of_line(const PlanOptions& options);

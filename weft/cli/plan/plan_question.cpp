@@ -222,7 +222,9 @@ Question question_of(const PlanOptions& options) {
   std::optional<OwnRun> own;
   if (!model.own.empty()) {
     const RecipeRun& run = run_for(model.own, options.search, hardware, numbers);
-    own = OwnRun{.name = run.name, .config = own_run(run.config, options, hardware, numbers)};
+    own = OwnRun{.name = run.name,
+                 .config = own_run(run.config, options, hardware, numbers),
+                 .is_line = run.is_line};
   }
   if (numbers.size() == 1) numbers.clear();
   return {.model = model.name,

@@ -93,6 +93,7 @@ plan::PlanReport report_of(const PlanOptions& options,
   if (question.own) {
     report.own = plan::own_layout(question.own->config, space);
     report.own->name = question.own->name;
+    report.own->is_line = question.own->is_line;
   }
   // Published runs cover Megatron Bridge on GPUs only.
   if (space.hardware().device != config::DeviceKind::Cuda ||

@@ -10,6 +10,7 @@
 #include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/plan/plan_modes.h"
 #include "weft/cli/plan/program_option.h"
+#include "weft/cli/run/start_model.h"
 #include "weft/cli/run/start_shapes.h"
 #include "weft/cli/terminal/progress.h"
 #include "weft/config/dump.h"
@@ -105,7 +106,7 @@ constexpr std::string_view kLeftOut =
 }  // namespace
 
 int plan_simulate(const PlanOptions& options) {
-  const words::Resolution run = resolve(options.run);
+  const words::Resolution run = resolve(with_asked_gpu(options));
   print_findings(run);
   if (!options.trace.empty()) {
     base::require_result(options.trace, options.overwrite, "weftSimulated");
@@ -160,7 +161,7 @@ int plan_simulate(const PlanOptions& options) {
     print_json(json);
   } else {
     print_text(base::text("{} on {} ({}), {}\n",
-                          run.recipe.empty() ? "the defaults" : run.recipe,
+                          name_of_run(run, run.config),
                           hardware.name,
                           hardware.summary,
                           plan::program_text(hardware)) +

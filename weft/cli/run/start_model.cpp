@@ -97,6 +97,7 @@ config::Config with_start(const words::Resolution& run, const config::Config& co
 
 std::string name_of_run(const words::Resolution& run, const config::Config& config) {
   if (!run.recipe.empty()) return run.recipe;
+  if (run.is_megatron_line) return "megatron-line";
   const config::CheckpointConfig& checkpoint = config.checkpoint;
   const fs::path start =
       checkpoint.pretrained_checkpoint.empty() ? checkpoint.load : checkpoint.pretrained_checkpoint;

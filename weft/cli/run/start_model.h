@@ -22,7 +22,8 @@ StartedRun started(const words::Resolution& run, const config::Config& config);
 // The config alone.
 config::Config with_start(const words::Resolution& run, const config::Config& config);
 
-// Name of a run: its recipe, or its start folder.
+// Name of a run: its recipe, "megatron-line" for a line of Megatron-LM, its start folder, or
+// "defaults".
 std::string name_of_run(const words::Resolution& run, const config::Config& config);
 
 // Warns of unused weights in the folder.

@@ -59,7 +59,7 @@ OwnLayout own_layout(const Config& asked, const LayoutSpace& space) {
 
 std::string to_text(const OwnLayout& own, const Trust& trust, const Price* best) {
   const std::string name = own.name.empty() ? "" : text(" ({})", base::shown(own.name));
-  std::string all = text("Your recipe{}: {}\n  ", name, own.layout);
+  std::string all = text("Your {}{}: {}\n  ", own.is_line ? "line" : "recipe", name, own.layout);
   if (!own.price) return all + text("not possible here: {}\n", own.refusal);
   const Price& price = *own.price;
   const std::string band = band_text(trust);
