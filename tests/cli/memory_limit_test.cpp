@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/casts.h"
+#include "weft/base/error.h"
 #include "weft/cli/memory/memory_search.h"
 #include "weft/cli/run/machine_limit.h"
 #include "weft/cli/run/run_room.h"
@@ -258,6 +259,46 @@ TEST(MemoryLimit, WhatNeedsLittleIsNotCounted) {
   EXPECT_FALSE(least_limit(config, room));
   room.host->bytes = least - 1;
   EXPECT_TRUE(least_limit(config, room));
+}
+
+config::Config run_on(config::Gpu gpu) {
+  config::Config config = small_run();
+  config.hardware.gpu = gpu;
+  config.runtime.device = config::DeviceKind::Cuda;
+  return config;
+}
+
+MemoryReport asked_for(const config::Config& config, std::optional<plan::Program> program) {
+  return report_peaks(config, judged_room(config), {.program = program}, kSilent);
+}
+
+// The first line says whose memory and whose times.
+TEST(MemoryProgram, IsTheOneThatIsAskedFor) {
+  using plan::Program;
+  const config::Config config = run_on(config::Gpu::H200);
+  const MemoryReport weft = asked_for(config, std::nullopt);
+  EXPECT_EQ(program_line(weft), "memory as Weft runs it\n");
+  EXPECT_TRUE(is_counted(weft.forecast.largest()));
+  MemoryReport megatron = asked_for(config, Program::MegatronBridge);
+  EXPECT_EQ(program_line(megatron), "memory and times as Megatron Bridge runs it\n");
+  EXPECT_FALSE(is_counted(megatron.forecast.largest()));
+  EXPECT_NE(peaks_text(megatron, RanksShown::Largest).find("by the planner's formula"),
+            std::string::npos);
+  add_savings(config, kSilent, megatron);
+  EXPECT_NE(megatron.costs.find("Megatron Bridge"), std::string::npos);
+  EXPECT_EQ(to_json(megatron)["program"], "megatron");
+}
+
+TEST(MemoryProgram, OfMegatronWantsAGpuAndNoCounting) {
+  using plan::Program;
+  EXPECT_THROW(asked_for(small_run(), Program::MegatronBridge), base::ConfigError);
+  const config::Config config = run_on(config::Gpu::H100);
+  EXPECT_THROW(
+      report_peaks(config,
+                   judged_room(config),
+                   {.savings = CountWish::What::Everything, .program = Program::MegatronBridge},
+                   kSilent),
+      base::ConfigError);
 }
 
 }  // namespace memory_limit_test

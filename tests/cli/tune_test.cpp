@@ -54,6 +54,9 @@ TEST_F(Tune, IsForTheMachineAtHand) {
   const Outcome gpu = weft("tune qwen3_30b_a3b " + out());
   EXPECT_EQ(gpu.code, 2);
   EXPECT_NE(gpu.err.find("weft plan"), std::string::npos) << gpu.err;
+  const Outcome program = weft(kTiny + out() + "--program=megatron");
+  EXPECT_EQ(program.code, 2);
+  EXPECT_NE(program.err.find("weft plan --program=megatron"), std::string::npos) << program.err;
   const Outcome key = weft(kTiny + out() + "--vary model.no=1,2");
   EXPECT_EQ(key.code, 2);
   EXPECT_NE(key.err.find("no key 'model.no'"), std::string::npos) << key.err;
@@ -78,6 +81,7 @@ TEST_F(Tune, SaysThatTrialsEndedIt) {
   EXPECT_NE(outcome.out.find("ended by --trials=1: 1 change was not tried"), std::string::npos)
       << outcome.out;
   EXPECT_EQ(outcome.out.find("no change pays"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(outcome.out.starts_with("measured as Weft runs it")) << outcome.out;
 }
 
 }  // namespace tune_test

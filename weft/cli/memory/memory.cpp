@@ -9,8 +9,10 @@
 #include "weft/cli/memory/memory_search.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/hardware_folder.h"
+#include "weft/cli/plan/program_option.h"
 #include "weft/cli/run/picture_file.h"
 #include "weft/cli/run/run_room.h"
+#include "weft/cli/run/start_model.h"
 #include "weft/cli/run/start_shapes.h"
 #include "weft/cli/terminal/progress.h"
 #include "weft/derive/derived.h"
@@ -25,12 +27,13 @@ struct MemoryOptions {
   base::Overwrite overwrite = base::Overwrite::No;
   RanksShown ranks = RanksShown::Largest;
   CountWish::What savings = CountWish::What::WhatIsShort;
+  std::string program;  // whose; empty: Weft's memory, at the times of the usual one
 };
 
 constexpr const char* kMemory = "memory";
 
 void draw(const MemoryReport& report, const words::Resolution& run, const std::string& file) {
-  const std::string name = run.recipe.empty() ? "defaults" : run.recipe;
+  const std::string name = name_of_run(run, run.config);
   write_picture(file, to_svg(report, "weft memory: " + name), kMemory);
 }
 
@@ -47,11 +50,12 @@ int run_memory(const MemoryOptions& options) {
   // JSON and pictures need every rank.
   const bool is_whole = !is_text || !options.svg.empty() || options.ranks == RanksShown::All;
   using What = CountWish::What;
-  MemoryReport report = report_peaks(
-      asked,
-      judged_room(verdict.config),
-      {.ranks = is_whole ? What::Everything : What::WhatIsShort, .savings = options.savings},
-      shown_on(line));
+  MemoryReport report = report_peaks(asked,
+                                     judged_room(verdict.config),
+                                     {.ranks = is_whole ? What::Everything : What::WhatIsShort,
+                                      .savings = options.savings,
+                                      .program = asked_program(options.program)},
+                                     shown_on(line));
   line.clear();
   // Prints the known part first: counted savings take minutes.
   if (is_text) print_text(peaks_text(report, options.ranks));
@@ -86,6 +90,11 @@ void add_memory(CLI::App& program, Action& chosen) {
   add_overwrite(*command, options->overwrite);
   command->add_option("--svg", options->svg, "file for a picture of the memory over the step")
       ->type_name("FILE");
+  add_program_option(*command, options->program)
+      ->description(
+          "whose memory and times: megatron (Megatron Bridge, by the planner's formula) or weft; "
+          "default: the memory of Weft's engine, at the times of the program that weft plan "
+          "prices");
   command->add_flag_callback(
       "--all",
       [options = options.get()] { options->ranks = RanksShown::All; },

@@ -100,7 +100,9 @@ base::Json to_json(const MemoryReport& report) {
   for (std::size_t stage = 0; stage < forecast.stages.size(); ++stage) {
     ranks.push_back(rank_json(stage, forecast.stages[stage]));
   }
-  base::Json json{{"predicted", forecast.is_predicted()},
+  base::Json json{{"program", plan::word(report.program)},
+                  {"program_of_times", nullptr},
+                  {"predicted", forecast.is_predicted()},
                   {"left_out", forecast.left_out},
                   {"offload", forecast.offload},
                   {"micro_batches", forecast.micro_batches},
@@ -109,6 +111,7 @@ base::Json to_json(const MemoryReport& report) {
                   {"gpu", nullptr},
                   {"fits", nullptr},
                   {"fit", nullptr}};
+  if (report.program_of_times) json["program_of_times"] = plan::word(*report.program_of_times);
   if (!forecast.is_predicted()) return json;
   json["peak_bytes"] = forecast.peak_bytes();
   if (report.savings) {

@@ -56,10 +56,11 @@ std::string host_text(const PredictedMemory& memory) {
 
 std::string rank_text(std::size_t stage, const PredictedMemory& memory) {
   const PeakMoment& peak = memory.at_peak;
+  const bool is_formula = !is_counted(memory) && peak.node.empty();
   std::string all = text("pp rank {}: {} {}{}\n  {}\n",
                          stage,
                          human(memory.peak_total_bytes),
-                         moment_text(peak),
+                         is_formula ? "by the planner's formula" : moment_text(peak),
                          host_text(memory),
                          tags_text(peak.bytes));
   const double small = kSmallPiece * static_cast<double>(memory.peak_total_bytes);
@@ -187,12 +188,16 @@ std::string saving_row(const Saving& saving, const MemoryReport& report) {
               host_of_saving(saving, report));
 }
 
+std::string_view savings_origin(const MemoryReport& report) {
+  if (report.savings_counted == Counted::ByDrySteps) return "";
+  return report.program == plan::Program::Weft ? " (estimated by formula; --count counts them)"
+                                               : " (estimated by formula)";
+}
+
 std::string list_of_savings(const MemoryReport& report) {
   const measure::Savings& savings = *report.savings;
-  std::string all = text("\nsavings not taken, each alone, by what a GiB costs{}\n",
-                         report.savings_counted == Counted::ByThePlanner
-                             ? " (estimated by formula; --count counts them)"
-                             : "");
+  std::string all =
+      text("\nsavings not taken, each alone, by what a GiB costs{}\n", savings_origin(report));
   if (savings.worthwhile.empty()) {
     all += "  none\n";
   } else {
@@ -243,10 +248,21 @@ std::string stages_text(const MemoryReport& report) {
   return all + offload_text(forecast) + left_out_text(forecast) + shortened_text(forecast);
 }
 
+std::string program_line(const MemoryReport& report) {
+  const std::string_view memory = name_of(report.program);
+  if (!report.program_of_times) return text("memory as {} runs it\n", memory);
+  if (report.program_of_times == report.program)
+    return text("memory and times as {} runs it\n", memory);
+  return text("memory as {} runs it; times as {} runs it\n",
+              memory,
+              name_of(*report.program_of_times));
+}
+
 std::string peaks_text(const MemoryReport& report, RanksShown ranks) {
   const MemoryForecast& forecast = report.forecast;
-  if (!forecast.is_predicted()) return stages_text(report);
-  std::string all = verdict_text(report);
+  std::string all = program_line(report);
+  if (!forecast.is_predicted()) return all + stages_text(report);
+  all += verdict_text(report);
   if (ranks == RanksShown::Largest) {
     const std::size_t largest = forecast.largest_stage();
     all += rank_text(largest, forecast.stages[largest]) + others_text(forecast, largest);

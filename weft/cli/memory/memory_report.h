@@ -8,6 +8,7 @@
 
 #include "weft/base/json.h"
 #include "weft/measure/memory/memory_fit.h"
+#include "weft/plan/hardware/hardware.h"
 
 namespace weft::cli {
 
@@ -26,6 +27,8 @@ struct MemoryReport {
   std::string costs = {};                        // source of the times; empty: no times
   Counted peaks_counted = Counted::ByDrySteps;
   Counted savings_counted = Counted::ByDrySteps;
+  plan::Program program = plan::Program::Weft;         // whose memory it is
+  std::optional<plan::Program> program_of_times = {};  // nullopt: times are nominal
 
   // True if savings were not searched: each needs a long dry step, and no formula knows the run.
   bool savings_wait = false;
@@ -48,7 +51,9 @@ double share_of_step(double seconds, const measure::MemoryForecast& forecast);
 base::Json stages_json(const measure::MemoryForecast& forecast);
 std::string stages_text(const MemoryReport& report);
 
-// For `weft memory`: verdict and need of each rank, available before the savings.
+// "memory as Weft runs it; times as Megatron Bridge runs it"
+std::string program_line(const MemoryReport& report);
+// For `weft memory`: program, verdict and need of each rank, available before the savings.
 std::string peaks_text(const MemoryReport& report, RanksShown ranks);
 // Possible savings, a fit, and finally the verdict.
 std::string savings_text(const MemoryReport& report);

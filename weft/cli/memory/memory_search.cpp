@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "weft/base/error.h"
 #include "weft/base/text.h"
 #include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/run/machine_limit.h"
@@ -66,15 +67,19 @@ void look_for_fit(const config::Config& asked,
   }
 }
 
-// Planner's numbers for the GPU; nullopt: no file.
-std::optional<plan::Hardware> hardware_of(const config::Config& config) {
+// Planner's numbers for the GPU under the program; nullopt: no file.
+std::optional<plan::Hardware> hardware_of(const config::Config& config,
+                                          std::optional<plan::Program> asked) {
   if (!config.hardware.gpu) return std::nullopt;
   const std::filesystem::path folder = hardware_folder();
   const std::string name(config::word(*config.hardware.gpu));
   const std::vector<std::string> known = plan::known_hardware(folder);
   if (std::ranges::find(known, name) == known.end()) return std::nullopt;
-  plan::Hardware hardware = plan::hardware_of_run(config, plan::find_hardware(folder, name), {});
-  hardware.work.keeps_dummy_gradients = false;  // the engine keeps no such gradients
+  const plan::Hardware file = plan::find_hardware(folder, name);
+  if (asked && !plan::knows(file, *asked)) asked = std::nullopt;  // the report names the program
+  plan::Hardware hardware = plan::hardware_of_run(config, file, asked);
+  // Weft's engine keeps no such gradients.
+  if (asked != plan::Program::MegatronBridge) hardware.work.keeps_dummy_gradients = false;
   return hardware;
 }
 
@@ -104,14 +109,42 @@ std::string nominal_costs_text(const config::Config& config) {
 
 // Hardware for an estimate; nullopt: the room is not a GPU's, or the order comes from a file.
 std::optional<plan::Hardware> estimator_of(const config::Config& asked,
-                                           const measure::MemoryRoom& room) {
+                                           const measure::MemoryRoom& room,
+                                           std::optional<plan::Program> program) {
   if (!room.device || !asked.runtime.schedule.empty()) return std::nullopt;
-  return hardware_of(asked);
+  return hardware_of(asked, program);
+}
+
+// The program that the report was asked for; nullopt: the usual one has its times.
+std::optional<plan::Program> asked_of(const MemoryReport& report) {
+  return report.program == report.program_of_times ? report.program_of_times : std::nullopt;
+}
+
+// The memory that the planner's formula gives Megatron Bridge.
+MemoryReport report_megatron(const config::Config& asked,
+                             const measure::MemoryRoom& room,
+                             const CountWish& wish,
+                             const std::optional<plan::Hardware>& hardware) {
+  if (!hardware) {
+    throw base::ConfigError(
+        "--program=megatron is priced on a GPU that the planner knows, in an order of the config: "
+        "name one, as in hardware.gpu=h100, without runtime.schedule");
+  }
+  if (wish.savings == CountWish::What::Everything) {
+    throw base::ConfigError(
+        "--count counts steps of Weft's own engine: leave it out, or --program=megatron");
+  }
+  return {.forecast = measure::estimate_memory(asked, *hardware, measure::Priced::No),
+          .room = room,
+          .peaks_counted = Counted::ByThePlanner,
+          .savings_counted = Counted::ByThePlanner,
+          .program = plan::Program::MegatronBridge,
+          .program_of_times = plan::Program::MegatronBridge};
 }
 
 // True if savings are searched on request only.
 bool waits_for_request(const config::Config& asked, const measure::MemoryRoom& room) {
-  return !estimator_of(asked, room) && measure::dry_layers(asked) > kCountedLayers;
+  return !estimator_of(asked, room, {}) && measure::dry_layers(asked) > kCountedLayers;
 }
 
 // Forecast of a run with a saving, from models of some of its layers.
@@ -152,7 +185,9 @@ MemoryReport report_peaks(const config::Config& asked,
                           const CountWish& wish,
                           const measure::Tell& tell) {
   using What = CountWish::What;
-  const std::optional<plan::Hardware> hardware = estimator_of(asked, room);
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, room, wish.program);
+  if (wish.program == plan::Program::MegatronBridge)
+    return report_megatron(asked, room, wish, hardware);
   const bool is_very_quick = measure::dry_layers(asked) <= kVeryFewLayers;
   MemoryReport report{.forecast = {}, .room = room};
   if (wish.savings != What::Everything && waits_for_request(asked, room)) {
@@ -173,6 +208,7 @@ MemoryReport report_peaks(const config::Config& asked,
     return report;
   }
   report.savings_counted = Counted::ByThePlanner;
+  report.program_of_times = hardware->program;
   tell("a dry step");
   report.forecast = wish.ranks == What::Everything || is_quick_to_count(asked)
                         ? measure::forecast_memory(asked, measure::Priced::No)
@@ -183,7 +219,7 @@ MemoryReport report_peaks(const config::Config& asked,
 void add_savings(const config::Config& asked, const measure::Tell& tell, MemoryReport& report) {
   if (report.savings_wait) return;
   if (report.is_extended) return extend_savings(asked, tell, report);
-  const std::optional<plan::Hardware> hardware = estimator_of(asked, report.room);
+  const std::optional<plan::Hardware> hardware = estimator_of(asked, report.room, asked_of(report));
   if (hardware && report.savings_counted == Counted::ByThePlanner) {
     estimate_savings(asked, *hardware, tell, report);
     return;
@@ -215,7 +251,7 @@ std::optional<MemoryReport> report_quickly(const config::Config& asked,
                                            const config::Config& judged,
                                            const measure::MemoryRoom& room,
                                            const measure::Tell& tell) {
-  const std::optional<plan::Hardware> hardware = estimator_of(judged, room);
+  const std::optional<plan::Hardware> hardware = estimator_of(judged, room, {});
   if (!hardware) {
     if (is_quick_to_count(asked)) return report_fit(asked, room, tell);
     tell("a dry step");

@@ -12,13 +12,17 @@ struct CountWish {
   enum class What { WhatIsShort, Everything };
   What ranks = What::Everything;  // WhatIsShort: only the largest rank of a long step
   What savings = What::WhatIsShort;
+  // Whose memory and times; nullopt: the memory of Weft's engine, at the times of the usual program
+  // of the run. Megatron Bridge's memory is the planner's.
+  std::optional<plan::Program> program = {};
 };
 
 // Counts every rank, and searches a fit if the run does not fit.
 MemoryReport report_fit(const config::Config& asked,
                         const measure::MemoryRoom& room,
                         const measure::Tell& tell);
-// Peaks and price of the run, without savings.
+// Peaks and price of the run, without savings. ConfigError if Megatron Bridge is asked for and the
+// planner does not know the room's GPU.
 MemoryReport report_peaks(const config::Config& asked,
                           const measure::MemoryRoom& room,
                           const CountWish& wish,

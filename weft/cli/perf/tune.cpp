@@ -8,6 +8,7 @@
 #include "weft/cli/perf/perf_folder.h"
 #include "weft/cli/perf/tune_report.h"
 #include "weft/cli/perf/tune_request.h"
+#include "weft/cli/plan/program_option.h"
 #include "weft/cli/run/launcher.h"
 #include "weft/cli/run/start_model.h"
 #include "weft/cli/terminal/interrupt.h"
@@ -28,6 +29,7 @@ struct TuneOptions {
   std::int64_t steps = 12;
   int repeats = 2, trials = 32;
   std::optional<std::string> out;
+  std::string program;
 };
 
 void write_files(const TuneReport& report, const fs::path& folder) {
@@ -41,6 +43,7 @@ int run_tune(const TuneOptions& options) {
   if (under_launcher()) {
     throw base::ConfigError("weft tune times ranks of one process: run it without mpirun");
   }
+  require_own_program(options.program);
   const words::Resolution run = resolve(options.run);
   refuse_foreign_launcher(run);
   print_findings(run);
@@ -51,9 +54,8 @@ int run_tune(const TuneOptions& options) {
                                .repeats = options.repeats,
                                .most_trials = options.trials};
   require_tunable(request.config);
-  request.folder =
-      options.out ? fs::path(*options.out)
-                  : train::make_fresh_folder("tune", run.recipe.empty() ? "defaults" : run.recipe);
+  request.folder = options.out ? fs::path(*options.out)
+                               : train::make_fresh_folder("tune", name_of_run(run, run.config));
   train::make_writable_folder(request.folder, "--out");
   request.stop = &catch_interrupts();
   ProgressLine line;
@@ -63,7 +65,7 @@ int run_tune(const TuneOptions& options) {
   request.told = [&](const measure::Trial& trial) { line.log(to_line(trial)); };
   const measure::Tuning tuning = measure::tune(request);
   line.clear();
-  const TuneReport report{.name = run.recipe,
+  const TuneReport report{.name = name_of_run(run, run.config),
                           .request = request,
                           .tuning = tuning,
                           .recipe = request.folder / "recipe.yaml"};
@@ -90,6 +92,8 @@ void add_tune(CLI::App& program, Action& chosen) {
                     options->run,
                     "weft tune overlap_bench fabric.intra_node_gb_per_second=0.2");
   add_vary(*command, options->vary);
+  add_program_option(*command, options->program)
+      ->description("whose program is measured: weft, which it is anyway");
   within(6, 10000, command->add_option("--steps", options->steps, "of each run; the first warm up"))
       ->capture_default_str();
   within(1, 100, command->add_option("--repeats", options->repeats, "runs of each of two settings"))

@@ -179,6 +179,8 @@ std::string summary(const TuneReport& report) {
   return gains_text(report) + noise_warning(report.tuning) + end_text(report);
 }
 
+constexpr std::string_view kProgramLine = "measured as Weft runs it, on this machine\n";
+
 std::string contract(const TuneReport& report) {
   const measure::TuneRequest& request = report.request;
   return text(
@@ -210,15 +212,16 @@ std::string to_line(const Trial& trial) {
 }
 
 std::string to_text(const TuneReport& report) {
-  std::string all = summary(report);
+  std::string all = std::string(kProgramLine) + summary(report);
   all += text("recipe    {}\n", report.recipe.string());
   all += text("trials    {}\n", (report.recipe.parent_path() / "result.md").string());
   return all;
 }
 
 std::string to_markdown(const TuneReport& report) {
-  std::string page = text("# weft tune {}\n\n{}\n{}\n\n{}\n",
+  std::string page = text("# weft tune {}\n\n{}{}\n{}\n\n{}\n",
                           report.name,
+                          kProgramLine,
                           summary(report),
                           contract(report),
                           to_text(this_machine()));
@@ -244,7 +247,8 @@ std::string to_markdown(const TuneReport& report) {
 base::Json to_json(const TuneReport& report) {
   base::Json trials = base::Json::array();
   for (const Trial& trial : report.tuning.trials) trials.push_back(trial_json(trial));
-  return {{"first_ms", report.tuning.first_ms},
+  return {{"program", plan::word(plan::Program::Weft)},
+          {"first_ms", report.tuning.first_ms},
           {"best_ms", report.tuning.best_ms},
           {"whole", whole_json(report.tuning.whole)},
           {"trials", std::move(trials)},

@@ -2,6 +2,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/cli/plan/program_option.h"
 #include "weft/cli/run/machine_limit.h"
 #include "weft/derive/derived.h"
 #include "weft/plan/tuning/perf_vary.h"
@@ -28,6 +29,15 @@ std::vector<plan::TuningMove> asked_moves(const std::vector<std::string>& vary) 
     }
   }
   return moves;
+}
+
+void require_own_program(const std::string& word) {
+  if (asked_program(word).value_or(plan::Program::Weft) == plan::Program::Weft) return;
+  throw base::ConfigError(base::text(
+      "--program={}: weft tune measures Weft's own steps: leave it out, or ask weft plan "
+      "--program={}, which prices Megatron Bridge",
+      word,
+      word));
 }
 
 void require_tunable(const config::Config& config) {

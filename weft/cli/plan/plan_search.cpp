@@ -5,8 +5,8 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/hardware_folder.h"

@@ -42,14 +42,19 @@ train::PredictedMemory stage_of(const plan::MemoryPrice& price, int rank) {
   return stage;
 }
 
-// Legal run as estimated: without missing parts.
+// Megatron Bridge runs parts that this build lacks.
+config::Config estimated_config(const config::Config& asked, const plan::Hardware& hardware) {
+  return hardware.work.keeps_dummy_gradients ? asked : rules::without_missing(asked);
+}
+
+// A legal run as it is estimated: Weft's without what is missing.
 struct Estimated {
   rules::Verdict verdict;
   MemoryForecast forecast;
 };
 
-Estimated begin_estimate(const config::Config& asked) {
-  Estimated run{.verdict = rules::judge(rules::without_missing(asked)), .forecast = {}};
+Estimated begin_estimate(const config::Config& asked, const plan::Hardware& hardware) {
+  Estimated run{.verdict = rules::judge(estimated_config(asked, hardware)), .forecast = {}};
   const config::Config& config = run.verdict.config;
   run.forecast.micro_batches = run.forecast.run = plan::micro_batches_of(config);
   run.forecast.layout = derive::layout_of(config);
@@ -67,7 +72,7 @@ MemoryForecast estimate_by(plan::MemoryBook& book,
                            const config::Config& asked,
                            const plan::Hardware& hardware,
                            Priced priced) {
-  Estimated run = begin_estimate(asked);
+  Estimated run = begin_estimate(asked, hardware);
   if (!run.verdict.legal()) return run.forecast;
   const config::Config& config = run.verdict.config;
   add_stages(plan::price_ranks(config, hardware, {}, book), run.forecast);
@@ -204,7 +209,7 @@ MemoryForecast estimate_memory(const config::Config& asked,
 }
 
 MemoryForecast estimate_closely(const config::Config& asked, const plan::Hardware& hardware) {
-  Estimated run = begin_estimate(asked);
+  Estimated run = begin_estimate(asked, hardware);
   run.forecast.left_out = left_out_of(asked);
   if (!run.verdict.legal()) return run.forecast;
   const config::Config& config = run.verdict.config;

@@ -7,7 +7,8 @@
 
 namespace weft::measure {
 
-// Like forecast_memory, with the same parts left out; without the pieces of a peak.
+// Like forecast_memory, with the same parts left out; without the pieces of a peak. No part is left
+// out for hardware with the work of Megatron Bridge (plan::ProgramWork).
 MemoryForecast estimate_memory(const config::Config& asked,
                                const plan::Hardware& hardware,
                                Priced priced);
