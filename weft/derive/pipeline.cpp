@@ -268,8 +268,10 @@ int Pipeline::rank_of(int stage) const {
 
 std::vector<int> Pipeline::stages_of(int rank) const {
   std::vector<int> own;
-  for (int stage = 0; stage < stages(); ++stage) {
-    if (rank_of(stage) == rank) own.push_back(stage);
+  own.reserve(static_cast<std::size_t>(vpp));
+  for (int chunk = 0; chunk < vpp; ++chunk) {
+    const bool goes_up = placement == Placement::V && chunk > 0;
+    own.push_back(chunk * pp + (goes_up ? pp - 1 - rank : rank));
   }
   return own;
 }

@@ -12,6 +12,7 @@
 #include "weft/schedule/blocks.h"
 #include "weft/schedule/buckets.h"
 #include "weft/schedule/passes/parts.h"
+#include "weft/schedule/piece_nodes.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
@@ -352,21 +353,8 @@ int slices_of(const Anatomy& anatomy, const PieceAnatomy& piece) {
 }
 
 std::vector<Node> nodes_of(const Anatomy& anatomy, const PieceAnatomy& piece, const Node& place) {
-  Node node = place;
-  node.piece = piece.piece;
-  node.part = piece.part;
-  node.slice = kNone;
-  if (piece.runs_in_steps(place.direction)) {
-    std::vector<Node> nodes;
-    for (node.slice = piece.steps->first; piece.steps->has(node.slice); ++node.slice) {
-      nodes.push_back(node);
-    }
-    return nodes;
-  }
-  const int slices = slices_of(anatomy, piece);
-  if (slices == 1) return {node};
   std::vector<Node> nodes;
-  for (node.slice = 0; node.slice < slices; ++node.slice) nodes.push_back(node);
+  each_node_of(anatomy, piece, place, [&](const Node& node) { nodes.push_back(node); });
   return nodes;
 }
 

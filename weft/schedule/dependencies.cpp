@@ -4,12 +4,22 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/piece_nodes.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
 namespace {
 
 using base::at;
+
+// Capacity for the required nodes; few nodes require more.
+constexpr std::size_t kUsualNeeds = 8;
+
+std::vector<Node> usual_room() {
+  std::vector<Node> nodes;
+  nodes.reserve(kUsualNeeds);
+  return nodes;
+}
 
 // True if two pieces are cut alike: into slices of tokens, or into steps of one exchange.
 bool are_cut_alike(const PieceAnatomy& a, const PieceAnatomy& b) {
@@ -24,10 +34,10 @@ void add_beside(const Anatomy& anatomy,
                 const PieceAnatomy& other,
                 std::vector<Node>& to) {
   const bool is_cut_alike = node.slice != kNone && are_cut_alike(piece_of(anatomy, node), other);
-  for (const Node& found : nodes_of(anatomy, other, node)) {
+  each_node_of(anatomy, other, node, [&](const Node& found) {
     const bool apart = is_cut_alike && found.slice != kNone && node.slice != found.slice;
     if (!apart) to.push_back(found);
-  }
+  });
 }
 
 const PieceAnatomy& named(const Anatomy& anatomy, int layer, const PieceName& name) {
@@ -122,7 +132,7 @@ void add_steps(const Anatomy& anatomy, const Node& node, std::vector<Node>& need
 
 std::vector<Node> layer_forward_needs(const Anatomy& anatomy, const Node& node) {
   const PieceAnatomy& piece = piece_of(anatomy, node);
-  std::vector<Node> needs;
+  std::vector<Node> needs = usual_room();
   for (const PieceName& before : piece.after) {
     add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
   }
@@ -226,7 +236,7 @@ void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<No
 // Gradients of the pieces that follow a node in its layer, or in its end of the model; the forward
 // of followers without gradient.
 std::vector<Node> follower_gradients(const Anatomy& anatomy, const Node& node) {
-  std::vector<Node> needs;
+  std::vector<Node> needs = usual_room();
   for (const PieceAnatomy& later : pieces_beside(anatomy, node)) {
     if (!follows(later, {node.piece, node.part})) continue;
     Node place = node;
@@ -284,7 +294,7 @@ std::vector<Node> recomputation_needs(const Anatomy& anatomy, const Node& node) 
 
 // A copy out needs the forward that made its data; other readers may run concurrently.
 std::vector<Node> going_out_needs(const Anatomy& anatomy, const Node& node) {
-  std::vector<Node> needs;
+  std::vector<Node> needs = usual_room();
   Node forward = node;
   forward.direction = Direction::F;
   add_beside(anatomy, forward, piece_of(anatomy, node), needs);
@@ -316,7 +326,7 @@ std::vector<Node> coming_in_needs(const Anatomy& anatomy, const Node& node) {
 // Gradients of a weight run in ascending order of micro-batch and slice. The embedding's come from
 // the gradient of its chunk's input. A W split out by a pass may run any time after its D.
 std::vector<Node> weight_gradient_needs(const Anatomy& anatomy, const Node& node) {
-  std::vector<Node> needs;
+  std::vector<Node> needs = usual_room();
   if (piece_of(anatomy, node).has_input_gradient()) {
     Node input = node;
     input.direction = Direction::D;
@@ -384,18 +394,35 @@ bool reads_forward(const PieceAnatomy& later, const Node& node) {
                              [&](const PieceName& before) { return before.piece == node.piece; });
 }
 
+// True if the piece `later` reads the output of the piece `own`. `made`: a node of `own`.
+bool reads_beside(const std::vector<PieceAnatomy>& pieces,
+                  const PieceAnatomy& own,
+                  const PieceAnatomy& later,
+                  const Node& made) {
+  // The layer's last piece adds the output to the residual.
+  const bool adds = own.output != Bytes{} && &later == &pieces.back();
+  return adds || reads_forward(later, made);
+}
+
+bool may_read(const Anatomy& anatomy, const Node& forward, const PieceAnatomy& piece, int layer) {
+  const PieceAnatomy& reader = piece_of(anatomy, forward);
+  if (layer != forward.layer) return reads_input(reader);
+  Node made = forward;
+  made.piece = piece.piece;
+  made.part = piece.part;
+  return &reader == &piece || reads_beside(pieces_beside(anatomy, forward), piece, reader, made);
+}
+
 std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
   Node forward = node;
   forward.direction = Direction::F;
-  std::vector<Node> readers;
+  std::vector<Node> readers = usual_room();
   const std::vector<PieceAnatomy>& pieces = pieces_beside(anatomy, node);
   const PieceAnatomy& own = piece_of(anatomy, node);
   add_beside(anatomy, forward, own, readers);
   for (const PieceAnatomy& later : pieces) {
     if (later.is({node.piece, node.part})) continue;
-    // The layer's last piece adds the output to the residual.
-    const bool adds = own.output != Bytes{} && &later == &pieces.back();
-    if (adds || reads_forward(later, node)) add_beside(anatomy, forward, later, readers);
+    if (reads_beside(pieces, own, later, node)) add_beside(anatomy, forward, later, readers);
   }
   const bool hands_on = own.hands_on_what_is_away() && &own == &pieces.back();
   if (!hands_on) return readers;

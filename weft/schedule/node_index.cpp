@@ -1,5 +1,6 @@
 #include "weft/schedule/node_index.h"
 
+#include <bit>
 #include <utility>
 
 #include "weft/base/check.h"
@@ -17,7 +18,7 @@ bool NodeIndex::add(const Node& node, int number) {
   Slot& slot = slots_[place_of(node)];
   if (slot.number != kNone) return false;
   slot = {.node = node, .number = number};
-  if (++nodes_ * 2 > slots_.size()) grow();
+  if (++nodes_ * 2 > slots_.size()) grow(2 * slots_.size());
   return true;
 }
 
@@ -33,8 +34,13 @@ std::optional<int> NodeIndex::find(const Node& node) const {
   return slot.number;
 }
 
-void NodeIndex::grow() {
-  const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+void NodeIndex::reserve(std::size_t nodes) {
+  const std::size_t slots = std::bit_ceil(2 * nodes + 2);
+  if (slots > slots_.size()) grow(slots);
+}
+
+void NodeIndex::grow(std::size_t slots) {
+  const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots));
   for (const Slot& slot : before) {
     if (slot.number != kNone) slots_[place_of(slot.node)] = slot;
   }

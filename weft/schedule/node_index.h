@@ -16,6 +16,8 @@ class NodeIndex {
   void change(const Node& node, int number);  // the node must have a number
   std::optional<int> find(const Node& node) const;
   bool contains(const Node& node) const { return find(node).has_value(); }
+  // Reserves memory for `nodes` nodes.
+  void reserve(std::size_t nodes);
 
  private:
   struct Slot {
@@ -24,7 +26,7 @@ class NodeIndex {
   };
   // Slot of the node, or the slot for inserting it; the table is never full.
   std::size_t place_of(const Node& node) const;
-  void grow();
+  void grow(std::size_t slots);
 
   std::vector<Slot> slots_ = std::vector<Slot>(64);  // size: a power of two; at most half full
   std::size_t nodes_ = 0;

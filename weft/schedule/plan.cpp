@@ -139,7 +139,7 @@ void add_detail(RankPlan& plan, const Detail& detail) {
       with_recomputation(std::move(plan.anatomy), detail.recomputed, detail.recomputed_layers);
   plan.anatomy = with_grouped_layers(std::move(plan.anatomy), detail.recomputed_group);
   plan.training = recompute(plan.training, plan.anatomy, micro_batches);
-  plan.training = bring_rows_ahead(plan.training, plan.anatomy, micro_batches);
+  plan.training = bring_rows_ahead(std::move(plan.training), plan.anatomy, micro_batches);
   if (plan.anatomy.flow.exchange == TensorExchange::InSteps) {
     plan.training = overlap_tensor_exchange(plan.training, plan.anatomy, micro_batches);
   }
@@ -194,6 +194,16 @@ std::vector<RankPlan> plan_ranks(const config::Config& config,
                                  const std::vector<int>& pp_ranks,
                                  config::RowBudget budget,
                                  const Detail& detail) {
+  std::vector<RankPlan> plans = plan_training(config, grid, pp_ranks, budget, detail);
+  for (RankPlan& plan : plans) plan.forward = build_forward(plan.anatomy, plan.shape);
+  return plans;
+}
+
+std::vector<RankPlan> plan_training(const config::Config& config,
+                                    const grid::Grid& grid,
+                                    const std::vector<int>& pp_ranks,
+                                    config::RowBudget budget,
+                                    const Detail& detail) {
   ReductionScope sums{.dense = sums_over(grid.dp() * grid.cp()),
                       .expert = sums_over(grid.edp()),
                       .totals = sums_over(grid.world()),
@@ -239,7 +249,6 @@ std::vector<RankPlan> plan_ranks(const config::Config& config,
       plan.anatomy = with_snapshot(std::move(plan.anatomy));
       plan.training = place_snapshot(plan.training, plan.anatomy, plan.shape.micro_batches);
     }
-    plan.forward = build_forward(plan.anatomy, plan.shape);
     plans.push_back(std::move(plan));
   }
   return plans;

@@ -15,4 +15,11 @@ std::vector<RankPlan> plan_ranks(const config::Config& config,
                                  config::RowBudget budget = config::RowBudget::AsConfigured,
                                  const Detail& detail = {});
 
+// Same plans without the forward-only graphs, for prices of training steps.
+std::vector<RankPlan> plan_training(const config::Config& config,
+                                    const grid::Grid& grid,
+                                    const std::vector<int>& pp_ranks,
+                                    config::RowBudget budget = config::RowBudget::AsConfigured,
+                                    const Detail& detail = {});
+
 }  // namespace weft::schedule

@@ -18,7 +18,7 @@
 #include "weft/plan/price/short_step.h"
 #include "weft/rules/missing.h"
 #include "weft/schedule/memory/memory.h"
-#include "weft/schedule/plan.h"
+#include "weft/schedule/plan_ranks.h"
 
 namespace weft::plan {
 namespace {
@@ -31,43 +31,46 @@ using config::ModelConfig;
 // middle layer shows the cost of one more.
 constexpr std::int64_t kAlone = 3, kAloneOffloaded = 4;
 
-template <typename Words>
-std::string joined_words(const Words& words) {
-  std::string all;
-  for (const auto& word : words) all += std::string(config::word(word)) + ",";
-  return all;
-}
-
-// Name with every planner setting that a layer with one sequence per micro-batch depends on.
-std::string layer_name(const Config& config, const LayerAsked& asked) {
+LayerOfBook key_of(const Config& config, const LayerAsked& asked) {
   const ModelConfig& model = config.model;
-  const bool is_moe = model.is_moe_layer(asked.layer);
-  std::string name = base::text("{} {} {} {} {} {} {}",
-                                static_cast<int>(derive::attention_of(model, asked.layer)),
-                                model.tensor_model_parallel_size,
-                                model.context_parallel_size,
-                                static_cast<int>(number_of(model)),
-                                model.sequence_parallel,
-                                config.comm_overlap.tp_comm_overlap,
-                                static_cast<int>(asked.whole));
-  if (model.recompute_granularity == config::RecomputeGranularity::Selective) {
-    name += " " + (model.recompute_modules ? joined_words(*model.recompute_modules) : "core");
-  }
+  LayerOfBook key{
+      .attention = derive::attention_of(model, asked.layer),
+      .tp = model.tensor_model_parallel_size,
+      .cp = model.context_parallel_size,
+      .number = number_of(model),
+      .shares_sequence = model.sequence_parallel,
+      .overlaps_tp = config.comm_overlap.tp_comm_overlap,
+      .whole = asked.whole,
+      .is_selective = model.recompute_granularity == config::RecomputeGranularity::Selective,
+      .is_moe = model.is_moe_layer(asked.layer)};
+  if (key.is_selective) key.recomputed = model.recompute_modules;
   for (const schedule::PieceName& part : asked.offloaded) {
-    name += base::text(" off {} {}", static_cast<int>(part.piece), static_cast<int>(part.part));
+    key.offloaded.emplace_back(part.piece, part.part);
   }
-  if (!is_moe) return name + " dense";
+  if (!key.is_moe) return key;
   // Copies of a token per rank depend on the number of ranks.
   const bool is_flex = model.moe_token_dispatcher_type == config::Dispatcher::Flex;
   const std::int64_t ep = model.expert_model_parallel_size;
-  return name + base::text(" moe {} {} {} {} {} {} {}",
-                           model.expert_shards(),
-                           is_flex ? ep : std::min<std::int64_t>(ep, 2),
-                           static_cast<int>(model.moe_token_dispatcher_type),
-                           config.comm_overlap.moe_token_slices,
-                           model.moe_paged_stash,
-                           model.moe_expert_rank_capacity_factor.value_or(0),
-                           asked.imbalance);
+  key.etp = model.expert_shards();
+  key.ep = is_flex ? ep : std::min<std::int64_t>(ep, 2);
+  key.dispatcher = model.moe_token_dispatcher_type;
+  key.slices = config.comm_overlap.moe_token_slices;
+  key.is_stashed = model.moe_paged_stash;
+  key.capacity = model.moe_expert_rank_capacity_factor.value_or(0);
+  key.imbalance = asked.imbalance;
+  return key;
+}
+
+StagesOfBook stages_key_of(const ModelConfig& model) {
+  return {.pp = model.pipeline_model_parallel_size,
+          .vpp = derive::virtual_stages(model),
+          .layout = model.pipeline_model_parallel_layout};
+}
+
+OffloadableOfBook offloadable_key_of(const Config& config, const LayerAsked& asked) {
+  return {.layer = key_of(config, asked),
+          .sequences = config.train.micro_batch_size,
+          .modules = config.model.offload_modules};
 }
 
 // Config with a negligible head.
@@ -92,10 +95,10 @@ double hosted(const schedule::RankPlan& plan, std::size_t layer, const schedule:
 
 KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedParts& parts) {
   const grid::Grid grid(derive::layout_of(alone));
-  const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(alone, grid, config::RowBudget::AsConfigured, detail_with(parts));
-  CHECK(plans.size() == 1, "{} pipeline ranks", plans.size());
-  const schedule::RankPlan& plan = plans.front();
+  CHECK(grid.pp() == 1, "{} pipeline ranks", grid.pp());
+  const schedule::RankPlan plan =
+      schedule::plan_training(alone, grid, {0}, config::RowBudget::AsConfigured, detail_with(parts))
+          .front();
   schedule::Load load = expected_load(alone, plan.anatomy.flow);
   load.rows = static_cast<std::int64_t>(number(load.rows) * imbalance);
   const std::vector<std::int64_t> kept =
@@ -225,24 +228,22 @@ KeptLayer KeptLayer::operator*(double factor) const {
           .host = host * factor};
 }
 
-template <typename Value, typename Make>
-const Value& MemoryBook::look_up(std::map<std::string, Value>& known,
-                                 const std::string& name,
-                                 const Make& make) {
+template <typename Key, typename Value, typename Make>
+const Value& MemoryBook::look_up(std::map<Key, Value>& known, const Key& key, const Make& make) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = known.find(name);
+    const auto found = known.find(key);
     if (found != known.end()) return found->second;
   }
   Value made = make();
   const std::lock_guard lock(mutex_);
-  return known.emplace(name, std::move(made)).first->second;
+  return known.emplace(key, std::move(made)).first->second;
 }
 
 KeptLayer MemoryBook::layer(const Config& config, const LayerAsked& asked) {
   const auto make = [&] { return make_layer(config, asked); };
   KeptLayer kept =
-      look_up(layers_, layer_name(config, asked), make) * number(config.train.micro_batch_size);
+      look_up(layers_, key_of(config, asked), make) * number(config.train.micro_batch_size);
   if (asked.offloaded.empty()) return kept;
   LayerAsked here = asked;
   here.offloaded.clear();
@@ -258,14 +259,13 @@ const std::vector<ChunkFlights>& MemoryBook::flights(const Config& config) {
   schedule::PipelineShape shape = schedule::pipeline_shape(config, dp, 0);
   shape.micro_batches = static_cast<int>(
       fewest_micro_batches(config.model, std::max<std::int64_t>(1, micro_batches_of(config))));
-  const std::string name = base::text("{} {} {} {} {} {}",
-                                      shape.pp,
-                                      shape.vpp,
-                                      shape.micro_batches,
-                                      shape.group,
-                                      shape.extra_warm_up,
-                                      static_cast<int>(shape.order));
-  return look_up(flights_, name, [&] {
+  const TurnsOfBook key{.pp = shape.pp,
+                        .vpp = shape.vpp,
+                        .micro_batches = shape.micro_batches,
+                        .group = shape.group,
+                        .extra_warm_up = shape.extra_warm_up,
+                        .order = shape.order};
+  return look_up(flights_, key, [&] {
     std::vector<ChunkFlights> all;
     for (shape.pp_rank = 0; shape.pp_rank < shape.pp; ++shape.pp_rank) {
       all.push_back(FlightLog(shape).read());
@@ -279,46 +279,38 @@ std::optional<double> MemoryBook::counted(const Config& config,
                                           StageEnd end) {
   if (!counter_) return std::nullopt;
   const Config small = small_pipeline(config, asked, end);
-  const std::string name = base::text("{} {} {} {} {} {} {} {} {}",
-                                      layer_name(config, asked),
-                                      derive::virtual_stages(small.model),
-                                      small.train.micro_batch_size,
-                                      small.train.global_batch_size,
-                                      small.model.pipeline_model_parallel_size,
-                                      config.comm_overlap.overlap_moe_expert_parallel_comm,
-                                      config.comm_overlap.delay_wgrad_compute,
-                                      config.model.expert_model_parallel_size,
-                                      static_cast<int>(end));
-  return look_up(counted_, name, [&] { return counted_extra(small, end, counter_); });
+  const CountedOfBook key{.layer = key_of(config, asked),
+                          .vpp = derive::virtual_stages(small.model),
+                          .sequences = small.train.micro_batch_size,
+                          .batch = small.train.global_batch_size,
+                          .pp = small.model.pipeline_model_parallel_size,
+                          .ep = config.model.expert_model_parallel_size,
+                          .merges = config.comm_overlap.overlap_moe_expert_parallel_comm,
+                          .delays = config.comm_overlap.delay_wgrad_compute,
+                          .end = end};
+  return look_up(counted_, key, [&] { return counted_extra(small, end, counter_); });
 }
 
 const std::vector<derive::Stage>& MemoryBook::stages(const Config& config) {
-  const ModelConfig& model = config.model;
-  const std::string name = base::text("{} {} {}",
-                                      model.pipeline_model_parallel_size,
-                                      derive::virtual_stages(model),
-                                      model.pipeline_model_parallel_layout);
-  return look_up(stages_, name, [&] { return derive::stages_of(model).all; });
+  return look_up(stages_, stages_key_of(config.model), [&] {
+    return derive::stages_of(config.model).all;
+  });
 }
 
 const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& config) {
   const ModelConfig& model = config.model;
-  const std::string name = base::text("{} {} {} {} {} {} {}",
-                                      model.pipeline_model_parallel_size,
-                                      derive::virtual_stages(model),
-                                      model.pipeline_model_parallel_layout,
-                                      model.tensor_model_parallel_size,
-                                      model.expert_model_parallel_size,
-                                      model.expert_shards(),
-                                      static_cast<int>(derive::placement_of(config)));
-  return look_up(parameters_, name, [&] { return derive::rank_parameters(config); });
+  const ParametersOfBook key{.stages = stages_key_of(model),
+                             .tp = model.tensor_model_parallel_size,
+                             .ep = model.expert_model_parallel_size,
+                             .etp = model.expert_shards(),
+                             .placement = derive::placement_of(config)};
+  return look_up(parameters_, key, [&] { return derive::rank_parameters(config); });
 }
 
 double MemoryBook::dummy_gradients(const Config& config) {
   const ModelConfig& model = config.model;
-  const std::string name =
-      base::text("{} {}", model.tensor_model_parallel_size, model.expert_shards());
-  return look_up(dummies_, name, [&] {
+  const std::pair key(model.tensor_model_parallel_size, model.expert_shards());
+  return look_up(dummies_, key, [&] {
     const Workload work = workload_of(config);
     std::set<std::pair<double, double>> shapes;
     for (const std::int64_t layer : {std::int64_t{0}, model.num_layers - 1}) {
@@ -336,28 +328,19 @@ double MemoryBook::dummy_gradients(const Config& config) {
 const std::vector<OffloadablePart>& MemoryBook::offloadable(const Config& config,
                                                             std::int64_t layer,
                                                             Recomputed whole) {
-  const std::string name = base::text("{} {} {}",
-                                      layer_name(config, {.layer = layer, .whole = whole}),
-                                      config.train.micro_batch_size,
-                                      joined_words(config.model.offload_modules));
-  return look_up(offloadable_, name, [&] { return offloadable_parts(config, layer, whole); });
+  const OffloadableOfBook key = offloadable_key_of(config, {.layer = layer, .whole = whole});
+  return look_up(offloadable_, key, [&] { return offloadable_parts(config, layer, whole); });
 }
 
 const OffloadedStages& MemoryBook::offloaded(const Config& config) {
+  static const OffloadedStages kNone;
   const ModelConfig& model = config.model;
-  std::string name;
-  if (model.fine_grained_activation_offloading) {
-    name = base::text("{} {} {} {} {} {}",
-                      layer_name(config, {.layer = model.num_layers - 1}),
-                      config.train.micro_batch_size,
-                      model.pipeline_model_parallel_size,
-                      model.pipeline_model_parallel_layout,
-                      derive::virtual_stages(model),
-                      joined_words(model.offload_modules));
-    if (model.recompute_granularity == config::RecomputeGranularity::Full) name += " full";
-  }
-  return look_up(offloaded_, name, [&] {
-    if (name.empty()) return OffloadedStages();
+  if (!model.fine_grained_activation_offloading) return kNone;
+  const OffloadedOfBook key{
+      .last = offloadable_key_of(config, {.layer = model.num_layers - 1}),
+      .stages = stages_key_of(model),
+      .is_full = model.recompute_granularity == config::RecomputeGranularity::Full};
+  return look_up(offloaded_, key, [&] {
     const auto make = [&](std::int64_t layer, Recomputed whole) {
       return offloadable(config, layer, whole);
     };

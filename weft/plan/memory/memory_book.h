@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "weft/config/config.h"
+#include "weft/derive/layer_kind.h"
 #include "weft/derive/parameters.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/cost/layer_time.h"
 #include "weft/plan/memory/offloaded_layers.h"
+#include "weft/schedule/builders/turns.h"
 
 namespace weft::plan {
 
@@ -54,6 +56,75 @@ using ChunkFlights = std::vector<std::vector<Flight>>;
 // step, counted. Empty: not countable.
 using StepCounter = std::function<std::vector<double>(const config::Config&)>;
 
+// Key of a layer: every planner setting that its memory with one sequence depends on. A dense layer
+// leaves the fields of experts at their defaults.
+struct LayerOfBook {
+  derive::AttentionKind attention = {};
+  std::int64_t tp = 1, cp = 1;
+  Number number = Number::Bf16;
+  bool shares_sequence = false, overlaps_tp = false;
+  Recomputed whole = Recomputed::No;
+  bool is_selective = false;
+  std::optional<std::vector<config::RecomputeModule>> recomputed = {};  // modules, if selective
+  std::vector<std::pair<schedule::Piece, schedule::Part>> offloaded = {};
+  bool is_moe = false;
+  std::int64_t etp = 1, ep = 1;
+  config::Dispatcher dispatcher = {};
+  std::int64_t slices = 1;
+  bool is_stashed = false;
+  double capacity = 0, imbalance = 1;
+
+  auto operator<=>(const LayerOfBook&) const = default;
+};
+
+// Key of a pipeline's stages.
+struct StagesOfBook {
+  std::int64_t pp = 1, vpp = 1;
+  std::string layout = {};
+
+  auto operator<=>(const StagesOfBook&) const = default;
+};
+// Key of the order of a pipeline's turns.
+struct TurnsOfBook {
+  int pp = 1, vpp = 1, micro_batches = 1, group = 1, extra_warm_up = 0;
+  schedule::TurnOrder order = {};
+
+  auto operator<=>(const TurnsOfBook&) const = default;
+};
+// Key of the parameters of each pipeline rank.
+struct ParametersOfBook {
+  StagesOfBook stages;
+  std::int64_t tp = 1, ep = 1, etp = 1;
+  derive::Placement placement = derive::Placement::Ring;
+
+  auto operator<=>(const ParametersOfBook&) const = default;
+};
+// Key of the parts of a layer that can be offloaded.
+struct OffloadableOfBook {
+  LayerOfBook layer;
+  std::int64_t sequences = 1;
+  std::vector<config::OffloadModule> modules = {};
+
+  auto operator<=>(const OffloadableOfBook&) const = default;
+};
+// Key of the offloaded parts of all stages.
+struct OffloadedOfBook {
+  OffloadableOfBook last;
+  StagesOfBook stages;
+  bool is_full = false;
+
+  auto operator<=>(const OffloadedOfBook&) const = default;
+};
+// Key of a counted short run.
+struct CountedOfBook {
+  LayerOfBook layer;
+  std::int64_t vpp = 1, sequences = 1, batch = 1, pp = 1, ep = 1;
+  bool merges = false, delays = false;
+  StageEnd end = StageEnd::Send;
+
+  auto operator<=>(const CountedOfBook&) const = default;
+};
+
 class MemoryBook {
  public:
   MemoryBook() = default;
@@ -87,23 +158,21 @@ class MemoryBook {
   const OffloadedStages& offloaded(const config::Config& config);
 
  private:
-  // Cached value of the name, made by `make` at first use. References stay valid as long as the
+  // Cached value of the key, made by `make` at first use. References stay valid as long as the
   // book.
-  template <typename Value, typename Make>
-  const Value& look_up(std::map<std::string, Value>& known,
-                       const std::string& name,
-                       const Make& make);
+  template <typename Key, typename Value, typename Make>
+  const Value& look_up(std::map<Key, Value>& known, const Key& key, const Make& make);
 
   std::mutex mutex_;
-  std::map<std::string, KeptLayer> layers_;
+  std::map<LayerOfBook, KeptLayer> layers_;
   StepCounter counter_;
-  std::map<std::string, std::vector<ChunkFlights>> flights_;
-  std::map<std::string, std::optional<double>> counted_;
-  std::map<std::string, std::vector<derive::Stage>> stages_;
-  std::map<std::string, std::vector<derive::RankParameters>> parameters_;
-  std::map<std::string, double> dummies_;
-  std::map<std::string, std::vector<OffloadablePart>> offloadable_;
-  std::map<std::string, OffloadedStages> offloaded_;
+  std::map<TurnsOfBook, std::vector<ChunkFlights>> flights_;
+  std::map<CountedOfBook, std::optional<double>> counted_;
+  std::map<StagesOfBook, std::vector<derive::Stage>> stages_;
+  std::map<ParametersOfBook, std::vector<derive::RankParameters>> parameters_;
+  std::map<std::pair<std::int64_t, std::int64_t>, double> dummies_;  // by tp and etp
+  std::map<OffloadableOfBook, std::vector<OffloadablePart>> offloadable_;
+  std::map<OffloadedOfBook, OffloadedStages> offloaded_;
 };
 
 }  // namespace weft::plan

@@ -17,35 +17,25 @@ void keep_stepped_exchange(double least, Stretch& stretch) {
   stretch.total += more;
 }
 
-template <typename Words>
-void add_words(std::string& name, const Words& words) {
-  for (const auto& word : words) name += base::text(" {}", static_cast<int>(word));
-}
-
-// Name with every planner setting that affects a layer's price.
-std::string run_of(const config::Config& config) {
+FormulaRun run_of(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const config::CommOverlapConfig& overlap = config.comm_overlap;
-  std::string name = base::text(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {}",
-      model.tensor_model_parallel_size,
-      model.context_parallel_size,
-      model.expert_model_parallel_size,
-      model.expert_shards(),
-      config.train.micro_batch_size,
-      model.sequence_parallel,
-      static_cast<int>(model.moe_token_dispatcher_type),
-      model.moe_flex_dispatcher_backend ? static_cast<int>(*model.moe_flex_dispatcher_backend) : -1,
-      overlap.overlap_moe_expert_parallel_comm,
-      overlap.delay_wgrad_compute,
-      overlap.tp_comm_overlap,
-      static_cast<int>(number_of(model)),
-      static_cast<int>(model.cuda_graph_impl),
-      model.recompute_granularity ? static_cast<int>(*model.recompute_granularity) : -1);
-  add_words(name, model.cuda_graph_modules);
-  name += ";";
-  if (model.recompute_modules) add_words(name, *model.recompute_modules);
-  return name;
+  return {.tp = model.tensor_model_parallel_size,
+          .cp = model.context_parallel_size,
+          .ep = model.expert_model_parallel_size,
+          .etp = model.expert_shards(),
+          .sequences = config.train.micro_batch_size,
+          .shares_sequence = model.sequence_parallel,
+          .dispatcher = model.moe_token_dispatcher_type,
+          .backend = model.moe_flex_dispatcher_backend,
+          .merges = overlap.overlap_moe_expert_parallel_comm,
+          .delays = overlap.delay_wgrad_compute,
+          .overlaps_tp = overlap.tp_comm_overlap,
+          .number = number_of(model),
+          .graphs = model.cuda_graph_impl,
+          .granularity = model.recompute_granularity,
+          .captured = model.cuda_graph_modules,
+          .recomputed = model.recompute_modules};
 }
 
 // Stretch of consecutive nodes: host time precedes that of compute nodes.
@@ -72,16 +62,22 @@ NodeStretch stretch_of_merged(const PlainTime& merged,
 
 }  // namespace
 
-const LayerPrice& FormulaLayers::of(const std::string& name,
+FormulaLayers::OfRun& FormulaLayers::of(const FormulaRun& run) {
+  const std::lock_guard lock(mutex_);
+  return known_[run];
+}
+
+const LayerPrice& FormulaLayers::of(OfRun& run,
+                                    const FormulaKind& kind,
                                     const std::function<LayerPrice()>& make) {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = known_.find(name);
-    if (found != known_.end()) return found->second;
+    const auto found = run.find(kind);
+    if (found != run.end()) return found->second;
   }
   LayerPrice price = make();
   const std::lock_guard lock(mutex_);
-  return known_.emplace(name, price).first->second;
+  return run.emplace(kind, price).first->second;
 }
 
 LayerPrices::LayerPrices(const config::Config& config,
@@ -103,7 +99,7 @@ LayerPrices::LayerPrices(const config::Config& config,
       routing_(routing),
       depth_(Depth::Formula),
       known_(known) {
-  if (known_ != nullptr) name_ = run_of(config);
+  if (known_ != nullptr) known_of_run_ = &known_->of(run_of(config));
 }
 
 const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
@@ -111,29 +107,23 @@ const LayerPrice& LayerPrices::of(std::int64_t layer, int place_in_stage) {
   const Recomputed whole = recomputed_at(model, place_in_stage);
   const bool is_moe = model.is_moe_layer(layer);
   const double imbalance = is_moe ? imbalance_of(routing_, model, layer) : 1;
-  const Kind kind{derive::attention_of(model, layer),
-                  derive::is_windowed(model, layer),
-                  is_moe,
-                  whole,
-                  imbalance};
+  const FormulaKind kind{.attention = derive::attention_of(model, layer),
+                         .is_windowed = derive::is_windowed(model, layer),
+                         .is_moe = is_moe,
+                         .whole = whole,
+                         .imbalance = imbalance};
   const auto found = kinds_.find(kind);
   if (found != kinds_.end()) return found->second;
   const auto make = [&] { return price(layer, whole, imbalance); };
   if (depth_ == Depth::Schedule || known_ == nullptr) {
     return kinds_.emplace(kind, make()).first->second;
   }
-  const std::string name = base::text(" layer {} {} {} {} {}",
-                                      static_cast<int>(derive::attention_of(model, layer)),
-                                      derive::is_windowed(model, layer),
-                                      is_moe,
-                                      whole == Recomputed::Yes,
-                                      imbalance);
-  return kinds_.emplace(kind, by_formula(name, make)).first->second;
+  return kinds_.emplace(kind, by_formula(kind, make)).first->second;
 }
 
-LayerPrice LayerPrices::by_formula(const std::string& name,
+LayerPrice LayerPrices::by_formula(const FormulaKind& kind,
                                    const std::function<LayerPrice()>& make) const {
-  return known_ == nullptr ? make() : known_->of(name_ + name, make);
+  return known_ == nullptr ? make() : known_->of(*known_of_run_, kind, make);
 }
 
 LayerPrice LayerPrices::price(std::int64_t layer, Recomputed whole, double imbalance) const {
@@ -199,19 +189,19 @@ LayerPrice LayerPrices::end_price(const LayerTime& time) const {
 }
 
 LayerPrice LayerPrices::embed() const {
-  return by_formula(" embed", [&] {
+  return by_formula({.place = FormulaKind::Place::Embed}, [&] {
     return end_price(embed_time(config_, workload_on(hardware_, config_), hardware_));
   });
 }
 
 LayerPrice LayerPrices::head() const {
-  return by_formula(" head", [&] {
+  return by_formula({.place = FormulaKind::Place::Head}, [&] {
     return end_price(head_time(config_, workload_on(hardware_, config_), hardware_));
   });
 }
 
 LayerPrice LayerPrices::mtp() const {
-  return by_formula(" mtp", [&] {
+  return by_formula({.place = FormulaKind::Place::Mtp}, [&] {
     const double imbalance = imbalance_of(routing_, config_.model, config_.model.num_layers - 1);
     return end_price(mtp_time(config_, workload_on(hardware_, config_, imbalance), hardware_));
   });

@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <string>
-#include <tuple>
+#include <optional>
+#include <vector>
 
 #include "weft/config/config.h"
 #include "weft/derive/layer_kind.h"
@@ -37,16 +37,50 @@ struct LayerPrice {
   NodeStretch forward, backward;
 };
 
+// Key of a run: every planner setting that affects a layer's price.
+struct FormulaRun {
+  std::int64_t tp = 1, cp = 1, ep = 1, etp = 1, sequences = 1;
+  bool shares_sequence = false;
+  config::Dispatcher dispatcher = {};
+  std::optional<config::FlexBackend> backend = {};
+  bool merges = false, delays = false, overlaps_tp = false;
+  Number number = Number::Bf16;
+  config::CudaGraphImpl graphs = {};
+  std::optional<config::RecomputeGranularity> granularity = {};
+  std::vector<config::CudaGraphScope> captured = {};
+  std::optional<std::vector<config::RecomputeModule>> recomputed = {};
+
+  auto operator<=>(const FormulaRun&) const = default;
+};
+
+// Key of a layer kind of a run, or of an end of its model.
+struct FormulaKind {
+  enum class Place { Layer, Embed, Head, Mtp };
+  Place place = Place::Layer;
+  derive::AttentionKind attention = {};
+  bool is_windowed = false, is_moe = false;
+  Recomputed whole = Recomputed::No;
+  double imbalance = 1;
+
+  auto operator<=>(const FormulaKind&) const = default;
+};
+
 // Cache of layers priced by formula, for many runs that differ in layout and planner settings: a
 // layer is independent of the pipeline length. Thread-safe; the content does not depend on the
 // order of callers.
 class FormulaLayers {
  public:
-  const LayerPrice& of(const std::string& name, const std::function<LayerPrice()>& make);
+  using OfRun = std::map<FormulaKind, LayerPrice>;
+
+  // Cached layers of a run. The reference stays valid.
+  OfRun& of(const FormulaRun& run);
+  const LayerPrice& of(OfRun& run,
+                       const FormulaKind& kind,
+                       const std::function<LayerPrice()>& make);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, LayerPrice> known_;
+  std::map<FormulaRun, OfRun> known_;
 };
 
 class LayerPrices {
@@ -68,10 +102,8 @@ class LayerPrices {
   LayerPrice mtp() const;
 
  private:
-  using Kind = std::tuple<derive::AttentionKind, bool, bool, Recomputed, double>;
-
   LayerPrice price(std::int64_t layer, Recomputed whole, double imbalance) const;
-  LayerPrice by_formula(const std::string& name, const std::function<LayerPrice()>& make) const;
+  LayerPrice by_formula(const FormulaKind& kind, const std::function<LayerPrice()>& make) const;
   SimulatedLayer simulated(std::int64_t layer, Recomputed whole, double imbalance) const;
   LayerPrice end_price(const LayerTime& time) const;
 
@@ -81,8 +113,8 @@ class LayerPrices {
   Depth depth_;
   LayerMemory memory_;
   FormulaLayers* known_ = nullptr;
-  std::string name_;  // name of the run in `known_`
-  std::map<Kind, LayerPrice> kinds_;
+  FormulaLayers::OfRun* known_of_run_ = nullptr;  // layers of the run in `known_`
+  std::map<FormulaKind, LayerPrice> kinds_;
 };
 
 }  // namespace weft::plan

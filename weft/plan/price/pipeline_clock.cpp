@@ -26,6 +26,7 @@ class PipelineClock {
       rank.rounds = schedule::training_rounds(shape);
       rank.stages = work.pipeline.stages_of(shape.pp_rank);
       rank.put_off.assign(rank.stages.size() * micro_batches, 0);
+      rank.merged.resize(rank.stages.size() * rank.stages.size());
       for (const std::vector<Turn>& round : rank.rounds) {
         for (const Turn& turn : round) {
           if (turn.direction == Direction::W) rank.put_off[place(turn)] = 1;
@@ -61,8 +62,9 @@ class PipelineClock {
     std::vector<int> stages;  // by chunk
     // By chunk and micro-batch: true if its weight gradients have a turn of their own.
     std::vector<char> put_off;
-    std::size_t next = 0;  // index of the round
-    std::size_t turn = 0;  // index in a round of consecutive turns
+    std::vector<std::optional<PlainTime>> merged;  // by chunks of the forward and the backward
+    std::size_t next = 0;                          // index of the round
+    std::size_t turn = 0;                          // index in a round of consecutive turns
     double free = 0;
   };
 
@@ -85,6 +87,14 @@ class PipelineClock {
     }
     if (turn.direction == Direction::W) return from(backward_end_, stage);
     return stage == last ? from(forward_end_, stage) : from(backward_end_, stage + 1);
+  }
+
+  // Merged times are equal for all micro-batches: each pair of chunks is computed once.
+  const PlainTime& merged(Rank& rank, const Turn& forward, const Turn& backward) const {
+    std::optional<PlainTime>& known =
+        rank.merged[base::at(forward.chunk) * rank.stages.size() + base::at(backward.chunk)];
+    if (!known) known = work_.merged(stage_of(rank, forward), stage_of(rank, backward));
+    return *known;
   }
 
   PlainTime alone(const Rank& rank, const Turn& turn) const {
@@ -129,8 +139,7 @@ class PipelineClock {
       start = other ? std::optional(std::max(*start, *other)) : std::nullopt;
     }
     if (!start) return false;
-    const PlainTime time = merges ? work_.merged(stage_of(rank, round[0]), stage_of(rank, round[1]))
-                                  : alone(rank, first);
+    const PlainTime time = merges ? merged(rank, round[0], round[1]) : alone(rank, first);
     RankClock& clock = clocks_[r];
     const double begin = std::max(rank.free, *start);
     if (work_.sends_beside) clock.pp += std::min(begin - rank.free, work_.send_seconds);

@@ -13,7 +13,7 @@
 #include "weft/plan/cost/nominal_costs.h"
 #include "weft/plan/memory/offloaded_layers.h"
 #include "weft/plan/price/short_step.h"
-#include "weft/schedule/plan.h"
+#include "weft/schedule/plan_ranks.h"
 
 namespace weft::plan {
 namespace {
@@ -73,9 +73,12 @@ class SmallRun {
       : config_(with_micro_batches(std::move(alone), size.micro_batches)) {
     config_.model.num_layers = size.layers;
     const grid::Grid grid(derive::layout_of(config_));
-    plans_ =
-        schedule::plan_step(config_, grid, config::RowBudget::AsConfigured, detail_with(offloaded));
-    CHECK(plans_.size() == 1, "{} pipeline ranks", plans_.size());
+    CHECK(grid.pp() == 1, "{} pipeline ranks", grid.pp());
+    plans_ = schedule::plan_training(config_,
+                                     grid,
+                                     {0},
+                                     config::RowBudget::AsConfigured,
+                                     detail_with(offloaded));
     for (const Entry& entry : entries()) pricing.note(entry);
     std::optional<sim::CostTable> nominal;
     for (const Entry& entry : entries()) {

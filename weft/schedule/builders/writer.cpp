@@ -8,20 +8,21 @@ namespace weft::schedule {
 
 void GraphWriter::add(const Node& node, const std::vector<Node>& waits) {
   Entry entry{.node = node, .lane = lane_of(anatomy_, node), .waits = {}};
-  std::vector<int> needs;
+  needs_.clear();
+  waits_.clear();
   const auto need = [&](const Node& before) {
     const std::optional<int> found = index_.find(before);
     CHECK(found, "{} is issued before {}", print(node), print(before));
-    needs.push_back(*found);
+    needs_.push_back(*found);
   };
   for (const Node& before : required(anatomy_, node, micro_batches_, kind_)) need(before);
   for (const Node& before : waits) need(before);
   // Latest first: a late node implies most of the earlier ones.
-  std::ranges::sort(needs, std::greater<>());
-  for (const int before : needs) {
-    if (!order_.before_next(before, entry.lane, entry.waits)) entry.waits.push_back(before);
+  std::ranges::sort(needs_, std::greater<>());
+  for (const int before : needs_) {
+    if (!order_.before_next(before, entry.lane, waits_)) waits_.push_back(before);
   }
-  std::ranges::sort(entry.waits);
+  entry.waits.assign(waits_.rbegin(), waits_.rend());
   order_.append(entry);
   index_.add(node, static_cast<int>(graph_.entries.size()));
   graph_.entries.push_back(std::move(entry));

@@ -18,6 +18,11 @@ class GraphWriter {
   // Adds a D and its W as one unit: later nodes that need the D wait for the W too.
   void add_unit(const Node& input_gradient, const Node& weight_gradient);
   Graph take() { return std::move(graph_); }
+  // Reserves memory for `nodes` nodes.
+  void reserve(std::size_t nodes) {
+    graph_.entries.reserve(nodes);
+    index_.reserve(nodes);
+  }
 
  private:
   const Anatomy& anatomy_;
@@ -25,7 +30,8 @@ class GraphWriter {
   StepKind kind_;
   Graph graph_;
   Order order_;
-  NodeIndex index_;  // by node: entry that ends the node or its unit
+  NodeIndex index_;                 // by node: entry that ends the node or its unit
+  std::vector<int> needs_, waits_;  // entries, of the node being added
 };
 
 }  // namespace weft::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/piece_nodes.h"
 
 namespace weft::schedule {
 
@@ -34,7 +35,7 @@ void Dropping::after_reader(const Node& forward,
                             const PieceAnatomy& piece,
                             int layer,
                             std::vector<Node>& over) {
-  if (!piece.is_away()) return;
+  if (!piece.is_away() || !may_read(anatomy_, forward, piece, layer)) return;
   Node away = forward;
   away.layer = layer;
   away.direction = piece.is_offloaded ? Direction::O : Direction::R;

@@ -12,6 +12,7 @@ NamedEntries named_entries(const Graph& graph) {
   entries.reserve(graph.entries.size());
   for (const Entry& entry : graph.entries) {
     NamedEntry named{.node = entry.node, .waits = {}};
+    named.waits.reserve(entry.waits.size());
     for (const int wait : entry.waits) {
       named.waits.push_back(graph.entries[static_cast<std::size_t>(wait)].node);
     }
@@ -22,6 +23,7 @@ NamedEntries named_entries(const Graph& graph) {
 
 Graph write(const NamedEntries& entries, const Anatomy& anatomy, int micro_batches) {
   GraphWriter writer(anatomy, micro_batches, StepKind::Training);
+  writer.reserve(entries.size());
   for (const NamedEntry& entry : entries) writer.add(entry.node, entry.waits);
   return writer.take();
 }

@@ -11,6 +11,10 @@
 namespace weft::schedule {
 namespace {
 
+bool travels_again(const Node& node) {
+  return node.direction == Direction::R && node.piece == Piece::Dispatch;
+}
+
 class RowsAhead {
  public:
   RowsAhead(NamedEntries entries, const Anatomy& anatomy, int micro_batches)
@@ -21,8 +25,7 @@ class RowsAhead {
         is_moved_(entries_.size(), false) {
     for (std::size_t i = 0; i < entries_.size(); ++i) note(i);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      const Node& node = entries_[i].node;
-      if (node.direction == Direction::R && node.piece == Piece::Dispatch) move(i);
+      if (travels_again(entries_[i].node)) move(i);
     }
   }
 
@@ -87,7 +90,11 @@ class RowsAhead {
 
 }  // namespace
 
-Graph bring_rows_ahead(const Graph& graph, const Anatomy& recomputing, int micro_batches) {
+Graph bring_rows_ahead(Graph graph, const Anatomy& recomputing, int micro_batches) {
+  const bool has_rows = std::ranges::any_of(graph.entries, [](const Entry& entry) {
+    return travels_again(entry.node);
+  });
+  if (!has_rows) return graph;
   const RowsAhead ahead(named_entries(graph), recomputing, micro_batches);
   return write(ahead.written(), recomputing, micro_batches);
 }

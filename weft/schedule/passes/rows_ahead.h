@@ -11,6 +11,6 @@ namespace weft::schedule {
 // its layer's backward. In an interleaved order, the gradients of the experts' outputs travel
 // there, followed by the forward of another micro-batch; both then travel under it. In a plain
 // order no node lies between, and the order stays.
-Graph bring_rows_ahead(const Graph& graph, const Anatomy& recomputing, int micro_batches);
+Graph bring_rows_ahead(Graph graph, const Anatomy& recomputing, int micro_batches);
 
 }  // namespace weft::schedule
