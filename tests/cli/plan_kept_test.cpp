@@ -43,21 +43,35 @@ class PlanKept : public ::testing::Test {
 };
 
 plan::KeptSearch with_shapes(std::int64_t shapes) {
-  plan::KeptSearch kept;
+  plan::KeptSearch kept{.top = 1};
   kept.search.shapes = shapes;
   return kept;
 }
 
 TEST_F(PlanKept, AnswersItsOwnQuestionAlone) {
   const KeptSearches one("one"), other("other");
-  EXPECT_FALSE(one.find());
+  EXPECT_FALSE(one.find(1));
   one.keep(with_shapes(7));
-  ASSERT_TRUE(one.find());
-  EXPECT_EQ(one.find()->search.shapes, 7);
-  EXPECT_FALSE(other.find());
+  ASSERT_TRUE(one.find(1));
+  EXPECT_EQ(one.find(1)->search.shapes, 7);
+  EXPECT_FALSE(other.find(1));
   one.keep(with_shapes(8));
-  EXPECT_EQ(one.find()->search.shapes, 8);
+  EXPECT_EQ(one.find(1)->search.shapes, 8);
   EXPECT_EQ(files().size(), 1u) << "the last search of a question, and no partial file";
+}
+
+// `--top=3` goes on with a search for the ten best, and is what a search for three has first.
+TEST_F(PlanKept, AnswersForAsManyLayoutsOrFewer) {
+  plan::KeptSearch kept{.top = 10};
+  for (int i = 0; i < 10; ++i) kept.search.ranked.push_back({.choice = {.tp = i + 1}, .price = {}});
+  const KeptSearches one("one");
+  one.keep(kept);
+  ASSERT_TRUE(one.find(10));
+  EXPECT_EQ(one.find(10)->search.ranked.size(), 10u);
+  ASSERT_TRUE(one.find(3));
+  EXPECT_EQ(one.find(3)->search.ranked.size(), 3u);
+  EXPECT_EQ(one.find(3)->search.ranked.back().choice.tp, 3);
+  EXPECT_FALSE(one.find(11));
 }
 
 TEST_F(PlanKept, ADamagedFileIsIgnored) {
@@ -69,23 +83,23 @@ TEST_F(PlanKept, ADamagedFileIsIgnored) {
   damaged[damaged.find("\"shapes\":7") + 9] = '9';
   for (const std::string& content : {std::string(), whole.substr(0, 40), damaged}) {
     base::write_whole(file, content);
-    EXPECT_FALSE(one.find()) << content;
+    EXPECT_FALSE(one.find(1)) << content;
   }
   base::write_whole(file, whole);
-  EXPECT_TRUE(one.find());
+  EXPECT_TRUE(one.find(1));
 }
 
 TEST_F(PlanKept, FewFilesStay) {
   for (int i = 0; i < 40; ++i) KeptSearches(std::to_string(i)).keep(with_shapes(i));
   EXPECT_LE(files().size(), 16u);
-  EXPECT_TRUE(KeptSearches("39").find());
+  EXPECT_TRUE(KeptSearches("39").find(1));
 }
 
 TEST_F(PlanKept, WhereNothingCanBeKeptThePlanIsWhole) {
   base::write_whole(folder_, "a file, no folder");
   const KeptSearches one("one");
   one.keep(with_shapes(7));
-  EXPECT_FALSE(one.find());
+  EXPECT_FALSE(one.find(1));
 }
 
 // Commands at the end of a plan use the kept search: they print the contents of its file.

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Json;
 
-constexpr const char* kKeptFormat = "weft plan search 1";
+constexpr const char* kKeptFormat = "weft plan search 2";
 constexpr std::size_t kMostKept = 16, kLargestKept = 64u << 20;
 
 std::optional<fs::path> cache_folder() {
@@ -70,7 +70,8 @@ KeptSearches::KeptSearches(std::string question) {
   file_ = *folder / base::text("{:08x}.json", base::crc32c(std::string_view(question_)));
 }
 
-std::optional<plan::KeptSearch> KeptSearches::find(const plan::LayoutSpace* space) const {
+std::optional<plan::KeptSearch> KeptSearches::find(std::size_t top,
+                                                   const plan::LayoutSpace* space) const {
   if (!file_) return std::nullopt;
   std::string content;
   try {
@@ -91,6 +92,9 @@ std::optional<plan::KeptSearch> KeptSearches::find(const plan::LayoutSpace* spac
   if (search == json.end() || text_at("sum") != search_sum(*search)) return damaged();
   std::optional<plan::KeptSearch> kept = plan::kept_search(*search);
   if (!kept || (space != nullptr && !plan::is_of(*space, *kept))) return damaged();
+  if (kept->top < top) return std::nullopt;
+  std::vector<plan::PricedLayout>& ranked = kept->search.ranked;
+  ranked.resize(std::min(ranked.size(), top));
   return kept;
 }
 

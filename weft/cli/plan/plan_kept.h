@@ -15,9 +15,10 @@ class KeptSearches {
   // `question`: plan::question_text().
   explicit KeptSearches(std::string question);
 
-  // nullopt: none kept, from another program, or damaged, which a warning says. With a space, every
-  // layout must be one of it.
-  std::optional<plan::KeptSearch> find(const plan::LayoutSpace* space = nullptr) const;
+  // Kept search for `top` layouts or more, cut to `top`. nullopt: none kept, from another program,
+  // or damaged, which a warning says. With a space, every layout must be one of it.
+  std::optional<plan::KeptSearch> find(std::size_t top,
+                                       const plan::LayoutSpace* space = nullptr) const;
   // Ignores failures: the plan itself is complete.
   void keep(const plan::KeptSearch& kept) const;
 

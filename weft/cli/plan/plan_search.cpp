@@ -5,15 +5,14 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
-#include "weft/base/parallel/cores.h"
 #include "weft/base/text.h"
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
-#include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/plan/plan_kept.h"
 #include "weft/cli/plan/plan_modes.h"
 #include "weft/cli/plan/plan_next.h"
 #include "weft/cli/plan/plan_question.h"
+#include "weft/cli/plan/plan_searched.h"
 #include "weft/cli/plan/published_tables.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
@@ -25,41 +24,6 @@ namespace {
 
 using base::text;
 
-std::vector<plan::Hardware> all_hardware() {
-  std::vector<plan::Hardware> all;
-  for (const std::string& name : plan::known_hardware(hardware_folder())) {
-    all.push_back(plan::find_hardware(hardware_folder(), name));
-  }
-  return all;
-}
-
-plan::KeptSearch searched(const Question& question,
-                          const plan::LayoutSpace& space,
-                          std::size_t top,
-                          const std::vector<plan::Hardware>& others,
-                          const std::atomic<bool>& stop) {
-  ProgressLine line;
-  const plan::SearchWatch watch{
-      .show =
-          [&](std::string_view what, std::int64_t done, std::int64_t all) {
-            const double share = static_cast<double>(done) / static_cast<double>(all);
-            line.show(text("{} {} {} of {}", what, bar(share, 30), done, all));
-          },
-      .stop = &stop};
-  const int threads = static_cast<int>(base::usable_cores().size());
-  plan::KeptSearch kept{.search = plan::search_layouts(space, top, threads, watch)};
-  if (kept.search.ranked.empty()) {
-    if (!kept.search.nearest) return kept;
-    line.show("what would make it fit");
-    kept.ways = plan::ways_to_fit(question.ask, others);
-    return kept;
-  }
-  line.show("knobs and verdicts");
-  kept.steps = plan::sensitivity(space, kept.search.ranked.front().choice);
-  kept.verdicts = plan::plan_verdicts(space, kept.search);
-  return kept;
-}
-
 // Kept search of the same question, or a new one, which is then kept.
 plan::KeptSearch kept_or_searched(const PlanOptions& options,
                                   const Question& question,
@@ -67,11 +31,11 @@ plan::KeptSearch kept_or_searched(const PlanOptions& options,
                                   std::size_t top,
                                   const std::atomic<bool>& stop) {
   const std::vector<plan::Hardware> others = all_hardware();
-  const KeptSearches searches(plan::question_text(question.ask, top, others));
+  const KeptSearches searches(plan::question_text(question.ask, others));
   if (!options.search.is_fresh) {
-    if (std::optional<plan::KeptSearch> kept = searches.find(&space)) return std::move(*kept);
+    if (std::optional<plan::KeptSearch> kept = searches.find(top, &space)) return std::move(*kept);
   }
-  plan::KeptSearch found = searched(question, space, top, others, stop);
+  plan::KeptSearch found = search_for(question, space, top, others, stop);
   searches.keep(found);
   return found;
 }

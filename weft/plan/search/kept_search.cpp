@@ -246,13 +246,10 @@ std::string hardware_text(const Hardware& hardware) {
 
 }  // namespace
 
-std::string question_text(const PlanAsk& ask,
-                          std::size_t top,
-                          const std::vector<Hardware>& others) {
+std::string question_text(const PlanAsk& ask, const std::vector<Hardware>& others) {
   std::string all = config::to_yaml(ask.start);
-  all += text("pinned {}\ntop {}\nsafe {}\ncounted {}\n",
+  all += text("pinned {}\nsafe {}\ncounted {}\n",
               fmt::join(ask.pinned, " "),
-              top,
               ask.is_safe,
               ask.counter != nullptr);
   for (const Number number : ask.numbers) all += text("number {}\n", word(number));
@@ -270,7 +267,8 @@ Json to_json(const KeptSearch& kept) {
   const SearchResult& search = kept.search;
   Json orders = Json::array();
   for (const auto& best : search.best_of_order) orders.push_back(json_of(best));
-  return {{"shapes", search.shapes},
+  return {{"top", kept.top},
+          {"shapes", search.shapes},
           {"fitting", search.fitting},
           {"offloading", search.offloading},
           {"priced", search.priced},
@@ -293,6 +291,9 @@ Json to_json(const KeptSearch& kept) {
 std::optional<KeptSearch> kept_search(const Json& json) {
   KeptSearch kept;
   try {
+    const auto top = json.at("top").get<std::int64_t>();
+    if (top < 0) throw OutOfRange();
+    kept.top = static_cast<std::size_t>(top);
     read(json, kept.search);
     read(json.at("steps"), kept.steps);
     read(json.at("verdicts"), kept.verdicts);

@@ -12,15 +12,16 @@ namespace weft::plan {
 // Expensive parts of a report: the search, and the questions about its best layout. The rest is
 // recomputed.
 struct KeptSearch {
+  std::size_t top = 0;  // layouts searched for: the answer holds for as many or fewer
   SearchResult search = {};
   std::vector<KnobStep> steps = {};
   std::vector<PlanVerdict> verdicts = {};
   std::vector<FitWay> ways = {};
 };
 
-// Every input of the answer except the program itself. `others`: hardware to try if the model fits
-// nowhere.
-std::string question_text(const PlanAsk& ask, std::size_t top, const std::vector<Hardware>& others);
+// Every input of the answer except the program itself and the number of layouts. `others`: hardware
+// to try if the model fits nowhere.
+std::string question_text(const PlanAsk& ask, const std::vector<Hardware>& others);
 
 base::Json to_json(const KeptSearch& kept);
 // nullopt: not a kept search, or one with a value outside of its range.
