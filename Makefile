@@ -55,6 +55,7 @@ bench: setup
 	@$(weft) bench overlap --mode=pp world=4 pp=4 vpp=1 gbs=8 model.num_layers=8
 	@$(weft) bench schedule
 	@$(weft) bench check
+	@$(weft) bench plan
 	@build/release/bin/kernels_bench
 	@$(weft) bench dispatch
 

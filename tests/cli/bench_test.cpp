@@ -266,6 +266,17 @@ TEST(BenchCheck, JudgesRecipesWithinABar) {
   }
 }
 
+TEST(BenchPlan, SearchesWithinABar) {
+  const Outcome outcome = weft("bench plan tp=1 cp=1 etp=1 mbs=1 pp=16 ep=64 vpp=2 --json");
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(outcome.code, json["bars"][0]["met"] ? 0 : 1) << outcome.err;
+  EXPECT_EQ(json["bars"][0]["at_most"], 16.0);
+  EXPECT_EQ(json["ranked"], 1);
+  for (const char* key : {"shapes", "priced", "simulated", "cpu_seconds"}) {
+    EXPECT_GT(json[key], 0.0) << key;
+  }
+}
+
 // On a model that takes no time the bars carry no information: they are judged, and numbers are
 // present.
 TEST(BenchCheckpoint, MeasuresInAFolderOfItsOwnThatGoes) {

@@ -239,8 +239,10 @@ TEST_F(Run, AStoppedRunLeavesNoEmptyTrace) {
 
 TEST_F(Run, ABenchSaysThatItStops) {
   const std::string step = "bench step tiny world=1 ep=1 dataset.kind=mock --steps 10000";
-  for (const std::string& bench :
-       {step, std::string("bench schedule"), std::string("bench check")}) {
+  for (const std::string& bench : {step,
+                                   std::string("bench schedule"),
+                                   std::string("bench check"),
+                                   std::string("bench plan")}) {
     Background run(folder_, program() + bench);
     run.wait_until([&] { return run.catches(SIGINT); });
     run.signal(SIGINT);

@@ -154,6 +154,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bench_overlap(*bench, chosen);
   add_bench_schedule(*bench, chosen);
   add_bench_check(*bench, chosen);
+  add_bench_plan(*bench, chosen);
   add_bench_dispatch(*bench, chosen);
   add_bench_checkpoint(*bench, chosen);
   add_bench_gpu(*bench, chosen);

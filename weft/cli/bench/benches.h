@@ -12,6 +12,7 @@ int stopped_bench(Format format);
 void add_bench_overlap(CLI::App& bench, Action& chosen);
 void add_bench_schedule(CLI::App& bench, Action& chosen);
 void add_bench_check(CLI::App& bench, Action& chosen);
+void add_bench_plan(CLI::App& bench, Action& chosen);
 void add_bench_dispatch(CLI::App& bench, Action& chosen);
 void add_bench_checkpoint(CLI::App& bench, Action& chosen);
 void add_bench_gpu(CLI::App& bench, Action& chosen);
