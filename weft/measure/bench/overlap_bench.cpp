@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <mutex>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/data/dataset.h"
+#include "weft/measure/bench/emulated_links.h"
 #include "weft/measure/bench/endless_copies.h"
 #include "weft/measure/runs/timed_step.h"
 #include "weft/plan/hardware/slow_down.h"
@@ -29,10 +29,6 @@ constexpr int kCorrectingSteps = 2;  // on each emulated fabric, with one rank a
 constexpr int kCorrections = 2;      // corrections of links that must add a share to the step
 constexpr int kSettingRounds = 3;    // one step each with and without a trace
 constexpr int kCopyingSteps = 1;     // beside endless copies
-constexpr double kLatencySeconds = 20e-6;
-// Limits of emulated links, in bytes per second.
-constexpr double kSlowest = 1e3, kFastest = 1e12;
-constexpr double kCorrection = 2;  // largest factor of one correction
 
 // Measurements of one order on one fabric.
 struct OverlapMeasured {
@@ -50,33 +46,6 @@ void add_run(std::vector<trace::Timeline>& timelines, trace::Timeline run) {
   } else {
     std::ranges::move(run.spans, std::back_inserter(found->spans));
   }
-}
-
-grid::Fabric links_of(double bytes_per_second) {
-  const grid::Link link{.bytes_per_second = bytes_per_second, .latency_seconds = kLatencySeconds};
-  return {.intra = link, .inter = link};
-}
-
-// Bisects the bandwidth for a given communication time.
-grid::Fabric links_for(double communication_seconds,
-                       const std::function<double(const grid::Fabric&)>& seconds_over) {
-  // Time falls with bandwidth, so one half of the range contains the answer.
-  double slow = kSlowest, fast = kFastest;
-  while (fast > 1.001 * slow) {
-    const double middle = std::sqrt(slow * fast);
-    (seconds_over(links_of(middle)) > communication_seconds ? slow : fast) = middle;
-  }
-  return links_of(fast);
-}
-
-// Links adjusted to the measured time. The measurement is a difference of two times, which other
-// programs can distort to any value, even 0. Each correction is therefore limited; otherwise a link
-// could carry bytes for minutes.
-grid::Fabric corrected(const grid::Fabric& links, double measured, double communication_seconds) {
-  // Without a compute time to compare with, use the fastest links.
-  if (communication_seconds <= 0) return links_of(kFastest);
-  const double factor = std::clamp(measured / communication_seconds, 1 / kCorrection, kCorrection);
-  return links_of(std::clamp(links.intra.bytes_per_second * factor, kSlowest, kFastest));
 }
 
 // Compute time alone, from the plain order on free links.
@@ -324,14 +293,16 @@ class RankOverlapBench {
                                        grid::Fabric(),
                                        plain.timelines,
                                        base::median(plain.seconds));
+    const double compute = undisturbed_seconds(alone.seconds, free.compute_seconds());
+    const double of_layers = undisturbed_seconds(alone.layers_seconds, free.compute_seconds());
     for (std::size_t i = 0; i < fabrics_.size() && !stopped_; ++i) {
       const FabricTarget& target = request_.targets[i];
       if (target.communication_share) fabrics_[i] = grid::Fabric();
       if (!has_share(target)) continue;
       fabrics_[i] =
           is_alone()
-              ? links_alone(*target.communication_share * alone.layers_seconds, free)
-              : links_for(*target.communication_share * alone.seconds,
+              ? links_alone(*target.communication_share * of_layers, free)
+              : links_for(*target.communication_share * compute,
                           [&](const grid::Fabric& links) { return share_of(target, free, links); });
     }
   }
@@ -348,6 +319,7 @@ class RankOverlapBench {
   void correct(std::optional<grid::Fabric>& links,
                const FabricTarget& target,
                const OverlapMeasured& plain) {
+    const std::optional<grid::Fabric> found = links;
     for (int i = 0; i < kCorrections; ++i) {
       use(links);
       std::vector<double> seconds;
@@ -357,6 +329,7 @@ class RankOverlapBench {
       if (stopped_ || engine_.rank() != 0) continue;
       const double compute = std::ranges::min(plain.seconds);
       links = corrected(*links,
+                        *found,
                         std::ranges::min(seconds) - compute,
                         *target.communication_share * compute);
     }
@@ -368,20 +341,21 @@ class RankOverlapBench {
     const auto seconds_over = [&](const grid::Fabric& any) {
       return free.layers_communication_seconds(any);
     };
-    if (seconds_over(links_of(kSlowest)) <= seconds_over(links_of(kFastest))) {
+    if (seconds_over(links_of(kSlowestLink)) <= seconds_over(links_of(kFastestLink))) {
       throw base::ConfigError(
           base::text("the layers of this run send nothing to another rank, so that there is "
                      "nothing to overlap: it needs MoE layers, and "
                      "model.expert_model_parallel_size (now {}) of 2 or more",
                      config_.model.expert_model_parallel_size));
     }
-    grid::Fabric links = links_for(communication_seconds, seconds_over);
+    const grid::Fabric found = links_for(communication_seconds, seconds_over);
+    grid::Fabric links = found;
     for (int i = 0; i < kCorrectingSteps && !stopped_; ++i) {
       use(links);
       OverlapMeasured plain;
       add(plain, train(0, exec::Tracing::On), exec::Tracing::On, 0);
       const plan::OverlapPrediction over(config_, links, plain.timelines, 0);
-      links = corrected(links, over.layers_communication_seconds(), communication_seconds);
+      links = corrected(links, found, over.layers_communication_seconds(), communication_seconds);
     }
     return links;
   }
