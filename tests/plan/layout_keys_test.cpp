@@ -3,28 +3,14 @@
 
 #include <algorithm>
 
-#include "weft/plan/search/layout_space.h"
+#include "tests/plan/search_support.h"
 #include "weft/plan/search/layout_ties.h"
 
 namespace weft::plan {
 namespace layout_keys_test {
 
-PlanAsk some_ask() {
-  PlanAsk ask;
-  config::ModelConfig& model = ask.start.model;
-  model.num_layers = 12;
-  model.num_moe_experts = 16;
-  model.moe_ffn_hidden_size = 4096;
-  set_number(ask.start, Number::Bf16);
-  ask.start.train.global_batch_size = 64;
-  ask.start.runtime.world_size = 16;
-  ask.start.hardware.gpu = config::Gpu::H100;
-  ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
-  return ask;
-}
-
 TEST(LayoutKeys, OverridesNameWhatIsOnTheHost) {
-  const LayoutSpace space(some_ask());
+  const LayoutSpace space(small_ask());
   const LayoutChoice choice{.ep = 8, .offload = 1, .host_state = 2};
   const std::vector<std::string> words = layout_overrides(space.writer().config_of(choice));
   for (const char* word : {"model.fine_grained_activation_offloading=true",
@@ -39,7 +25,7 @@ TEST(LayoutKeys, OverridesNameWhatIsOnTheHost) {
 
 // The recipe in front of the overrides may have it on.
 TEST(LayoutKeys, OverridesAlsoSayWhatIsOff) {
-  const LayoutSpace space(some_ask());
+  const LayoutSpace space(small_ask());
   const std::vector<std::string> words =
       layout_overrides(space.writer().config_of({.pp = 2, .vpp = 3, .ep = 8}));
   for (const char* word : {"model.account_for_embedding_in_pipeline_split=false",
@@ -56,7 +42,7 @@ TEST(LayoutKeys, OverridesAlsoSayWhatIsOff) {
 }
 
 TEST(LayoutKeys, ADifferenceNamesWhatDiffersAndNothingElse) {
-  const LayoutSpace space(some_ask());
+  const LayoutSpace space(small_ask());
   const LayoutChoice from{.pp = 2,
                           .ep = 8,
                           .order = StepOrder::MergedDelayed,
@@ -72,7 +58,7 @@ TEST(LayoutKeys, ADifferenceNamesWhatDiffersAndNothingElse) {
 }
 
 TEST(LayoutKeys, OverridesSetTheKeysAndAShellReadsThem) {
-  const LayoutSpace space(some_ask());
+  const LayoutSpace space(small_ask());
   const LayoutChoice choice{.pp = 2,
                             .vpp = 3,
                             .ep = 8,
@@ -97,7 +83,7 @@ PricedLayout priced(const LayoutChoice& choice, double ms, double gb) {
 }
 
 TEST(Ties, TheSimplerIsFirstOfThoseThatAPriceDoesNotTellApart) {
-  const LayoutSpace space(some_ask());
+  const LayoutSpace space(small_ask());
   const LayoutChoice plain{.ep = 8}, shared{.cp = 2, .ep = 8}, chunks{.pp = 2, .vpp = 2, .ep = 8};
   const LayoutChoice host{.ep = 8, .offload = 1, .host_state = 1}, slow{.tp = 2};
   const std::vector<PricedLayout> order = simpler_first({priced(host, 100, 70),
@@ -117,8 +103,8 @@ TEST(Ties, OfTiedDispatchersHybridepIsFirstWhereNvlinkJoinsMachines) {
   const PricedLayout plain = priced({.ep = 8, .carrier = Carrier::AllToAll}, 100, 50);
   const PricedLayout hybrid = priced({.ep = 8, .carrier = Carrier::HybridEp}, 100.5, 55);
   const auto first_on = [&](const char* gpu) {
-    PlanAsk ask = some_ask();
-    ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", gpu);
+    PlanAsk ask = small_ask();
+    ask.hardware = find_hardware(kHardware, gpu);
     return simpler_first({plain, hybrid}, LayoutSpace(ask)).front().choice.carrier;
   };
   EXPECT_EQ(first_on("gb200"), Carrier::HybridEp);

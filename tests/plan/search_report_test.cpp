@@ -3,26 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/plan/search_support.h"
 #include "weft/plan/cost/time_text.h"
 
 namespace weft::plan {
 namespace search_report_test {
-
-PlanAsk report_ask() {
-  PlanAsk ask;
-  config::ModelConfig& model = ask.start.model;
-  model.num_layers = 12;
-  model.num_moe_experts = 16;
-  model.moe_ffn_hidden_size = 4096;
-  set_number(ask.start, Number::Bf16);
-  ask.start.train.global_batch_size = 64;
-  ask.start.runtime.world_size = 16;
-  ask.start.runtime.device = config::DeviceKind::Cuda;
-  ask.start.runtime.backend = config::CommBackend::Nccl;
-  ask.start.hardware.gpu = config::Gpu::H100;
-  ask.hardware = find_hardware(std::filesystem::path(WEFT_SOURCE_DIR) / "hardware", "h100");
-  return ask;
-}
 
 PricedLayout priced(const LayoutChoice& choice, double ms) {
   PricedLayout layout{.choice = choice, .price = {}};
@@ -56,7 +41,7 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 }
 
 TEST(PlanReport, PrintsDoubtTiesUnitsAndWhatToTypeNext) {
-  const LayoutSpace space(report_ask());
+  const LayoutSpace space(small_ask());
   const std::string text = to_text(some_report(), space);
   expect_parts(
       text,
@@ -73,7 +58,7 @@ TEST(PlanReport, PrintsDoubtTiesUnitsAndWhatToTypeNext) {
 }
 
 TEST(PlanReport, JsonHasTheSameKeys) {
-  const LayoutSpace space(report_ask());
+  const LayoutSpace space(small_ask());
   const base::Json json = to_json(some_report(), space);
   EXPECT_FALSE(json["layouts"][0]["tie"].get<bool>());
   EXPECT_TRUE(json["layouts"][1]["tie"].get<bool>());
@@ -86,7 +71,7 @@ TEST(PlanReport, JsonHasTheSameKeys) {
 }
 
 TEST(OwnLayout, IsPricedAsTheRunIs) {
-  const PlanAsk ask = report_ask();
+  const PlanAsk ask = small_ask();
   const LayoutSpace space(ask);
   const config::Config run = space.writer().config_of({.ep = 8, .graphs = Graphs::None});
   const OwnLayout own = own_layout(run, space);
@@ -105,7 +90,7 @@ TEST(OwnLayout, IsPricedAsTheRunIs) {
 }
 
 TEST(OwnLayout, SaysWhyItCannotBe) {
-  const LayoutSpace space(report_ask());
+  const LayoutSpace space(small_ask());
   config::Config run = space.writer().config_of({.ep = 8});
   run.model.expert_model_parallel_size = 3;
   const OwnLayout own = own_layout(run, space);
