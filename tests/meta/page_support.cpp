@@ -58,6 +58,40 @@ bool is_found(const Page& page, const std::string& path, const Exists& exists) {
          exists(beside.lexically_normal().generic_string());
 }
 
+// Lines without the blanks around them and without empty lines.
+std::vector<std::string> bare_lines(std::string_view code) {
+  std::vector<std::string> bare;
+  for (const std::string& line : lines_of(code)) {
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin != std::string::npos) bare.push_back(line.substr(begin));
+  }
+  return bare;
+}
+
+bool is_quote(const Fence& fence) { return words_of(fence.kind + " -").front() == "cpp"; }
+
+// First line of the quote that is not where the line before it leads; empty: none.
+std::string stray_line(const std::vector<std::string>& quote,
+                       const std::vector<std::string>& file) {
+  auto from = file.begin();
+  for (auto line = quote.begin(); line != quote.end();) {
+    if (*line == "...") {
+      ++line;
+      continue;
+    }
+    const auto end = std::find(line, quote.end(), "...");
+    const auto found = std::search(from, file.end(), line, end);
+    if (found == file.end()) {
+      auto last = line + 1;
+      while (std::search(from, file.end(), line, last) != file.end()) ++last;
+      return *(last - 1);
+    }
+    from = found + (end - line);
+    line = end;
+  }
+  return {};
+}
+
 bool is_option(const std::string& word) { return word.starts_with('-'); }
 
 }  // namespace
@@ -129,6 +163,28 @@ Complaints path_complaints(const Page& page, const Exists& exists) {
     }
   }
   return complaints;
+}
+
+Complaints quote_complaints(const Page& page, const ReadSource& read) {
+  Complaints complaints;
+  for (const Fence& fence : page.fences) {
+    if (!is_quote(fence)) continue;
+    const std::vector<std::string> kind = words_of(fence.kind), quote = bare_lines(fence.text);
+    const std::vector<std::string> file = bare_lines(kind.size() == 2 ? read(kind[1]) : "");
+    if (file.empty() || quote.empty()) {
+      complaints.push_back(text("{}: the quote '{}' names no file of code", page.path, fence.kind));
+      continue;
+    }
+    const std::string stray = stray_line(quote, file);
+    if (!stray.empty()) {
+      complaints.push_back(text("{}: {} has no such line there: {}", page.path, kind[1], stray));
+    }
+  }
+  return complaints;
+}
+
+std::size_t count_quotes(const Page& page) {
+  return static_cast<std::size_t>(std::ranges::count_if(page.fences, is_quote));
 }
 
 std::set<std::string> make_targets(std::string_view makefile) {

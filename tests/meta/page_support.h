@@ -9,7 +9,7 @@
 namespace weft::meta {
 
 struct Fence {
-  std::string kind;  // word after the opening ```: "sh", "text", ...
+  std::string kind;  // behind the opening ```: "sh", "text", "cpp weft/train/step.cpp", ...
   std::string text;
 };
 
@@ -40,6 +40,13 @@ std::vector<Page> documents();
 // page's folder. Outputs of builds and runs are not checked.
 using Exists = std::function<bool(std::string_view path)>;
 Complaints path_complaints(const Page& page, const Exists& exists);
+
+// Quotes of code: fences "cpp FILE". Their lines are lines of that file, one behind the other; a
+// line `...` leaves some out. Blanks before a line and empty lines do not count. A quote that names
+// no file is an error.
+using ReadSource = std::function<std::string(std::string_view path)>;  // empty: no such file
+Complaints quote_complaints(const Page& page, const ReadSource& read);
+std::size_t count_quotes(const Page& page);
 
 std::set<std::string> make_targets(std::string_view makefile);
 Complaints make_complaints(const Page& page, const std::set<std::string>& targets);

@@ -67,6 +67,24 @@ TEST(Page, PathsFromTheRootTheEngineAndThePageAreFound) {
   }
 }
 
+TEST(Page, AQuoteThatIsNotInItsFileIsNamed) {
+  const auto wrong = [](const std::string& fence) {
+    const auto read = [](std::string_view path) {
+      return std::string(path == "weft/a.cpp" ? "f(x) {\n  g(x);\n\n  h();\n  g(y);\n}\n" : "");
+    };
+    return quote_complaints(page_of("```" + fence + "```\n"), read).size();
+  };
+  EXPECT_EQ(wrong("cpp weft/a.cpp\ng(x);\nh();\n"), 0u);
+  EXPECT_EQ(wrong("cpp weft/a.cpp\nf(x) {\n  ...\n  g(y);\n}\n"), 0u);
+  EXPECT_EQ(wrong("text\nno code\n"), 0u);
+  EXPECT_EQ(wrong("cpp weft/a.cpp\ng(z);\n"), 1u);
+  EXPECT_EQ(wrong("cpp weft/a.cpp\ng(x);\ng(y);\n"), 1u);      // a line is left out
+  EXPECT_EQ(wrong("cpp weft/a.cpp\ng(y);\n...\nh();\n"), 1u);  // in another order
+  EXPECT_EQ(wrong("cpp weft/a.cpp\n"), 1u);
+  EXPECT_EQ(wrong("cpp weft/b.cpp\ng(x);\n"), 1u);
+  EXPECT_EQ(wrong("cpp\ng(x);\n"), 1u);
+}
+
 TEST(Page, AMissingMakeTargetIsNamed) {
   const std::set<std::string> targets =
       make_targets("weft := a\nall: b\n\tmake no\na b: c\n.X: d\n");
@@ -97,6 +115,20 @@ TEST(Page, AnUnknownCommandRecipeOrKeyIsNamed) {
 TEST(Documents, EveryPathExists) {
   Complaints complaints;
   for (const Page& page : documents()) append(complaints, path_complaints(page, exists));
+  EXPECT_TRUE(complaints.empty()) << listed(complaints);
+}
+
+TEST(Documents, EveryQuoteIsInItsFile) {
+  const auto read = [](std::string_view path) {
+    return exists(path) ? base::read_text(WEFT_SOURCE_DIR "/" + std::string(path)) : std::string();
+  };
+  Complaints complaints;
+  std::size_t of_story = 0;
+  for (const Page& page : documents()) {
+    append(complaints, quote_complaints(page, read));
+    if (page.path == "docs/story.md") of_story = count_quotes(page);
+  }
+  EXPECT_GE(of_story, 8u);
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
