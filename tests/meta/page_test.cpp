@@ -132,6 +132,21 @@ TEST(Documents, EveryQuoteIsInItsFile) {
   EXPECT_TRUE(complaints.empty()) << listed(complaints);
 }
 
+// The README has the modules, docs/map.md the folders inside them.
+TEST(Documents, TheMapsHaveEveryFolder) {
+  const std::string maps = base::read_text(WEFT_SOURCE_DIR "/README.md") +
+                           base::read_text(WEFT_SOURCE_DIR "/docs/map.md");
+  std::set<std::string> folders;
+  for (const TextFile& file : files_below("weft", {".h", ".cpp", ".cu", ".cuh", ".def", ".js"})) {
+    folders.insert(file.path.substr(0, file.path.rfind('/') + 1));
+  }
+  folders.erase("weft/");
+  EXPECT_GT(folders.size(), 80u);
+  for (const std::string& folder : folders) {
+    EXPECT_NE(maps.find("| `" + folder + "` |"), std::string::npos) << folder;
+  }
+}
+
 TEST(Documents, TheManualPageHasEveryCommand) {
   const std::string page = base::read_text(WEFT_SOURCE_DIR "/docs/weft.1");
   for (const char* command : {
