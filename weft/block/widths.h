@@ -64,7 +64,7 @@ struct GroupedHeads {
 struct LatentHeads {
   std::int64_t heads = 0;
   std::optional<std::int64_t> query_rank = std::nullopt;  // nullopt: queries are not compressed
-  std::int64_t rank = 0;                                  // of keys and values
+  std::int64_t rank = 0;                                  // compressed keys and values
   // channels of a query or key head without and with rotation
   std::int64_t unturned = 0, turned = 0;
   std::int64_t value = 0;  // channels of a value head

@@ -136,8 +136,8 @@ void judge_memory(const config::Config& asked, MemoryWish wish, CheckReport& rep
   report.fits = room.device->name + (is_whole ? "" : " without what is missing");
 }
 
-// What a legal run reads, needs and would better do. A key whose value could not be read changes
-// all but the files.
+// Reads, needs and advice of a legal run. A key whose value could not be read changes all but the
+// files.
 void judge_rest(const words::Resolution& run,
                 const StartShapes& start,
                 const CheckRequest& asked,

@@ -27,7 +27,7 @@ struct MemoryOptions {
   base::Overwrite overwrite = base::Overwrite::No;
   RanksShown ranks = RanksShown::Largest;
   CountWish::What savings = CountWish::What::WhatIsShort;
-  std::string program;  // whose; empty: Weft's memory, at the times of the usual one
+  std::string program;  // program to judge for; empty: Weft's memory, at the times of the usual one
 };
 
 constexpr const char* kMemory = "memory";

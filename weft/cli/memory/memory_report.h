@@ -27,7 +27,7 @@ struct MemoryReport {
   std::string costs = {};                        // source of the times; empty: no times
   Counted peaks_counted = Counted::ByDrySteps;
   Counted savings_counted = Counted::ByDrySteps;
-  plan::Program program = plan::Program::Weft;         // whose memory it is
+  plan::Program program = plan::Program::Weft;         // program with this memory
   std::optional<plan::Program> program_of_times = {};  // nullopt: times are nominal
 
   // True if savings were not searched: each needs a long dry step, and no formula knows the run.

@@ -12,8 +12,8 @@ struct CountWish {
   enum class What { WhatIsShort, Everything };
   What ranks = What::Everything;  // WhatIsShort: only the largest rank of a long step
   What savings = What::WhatIsShort;
-  // Whose memory and times; nullopt: the memory of Weft's engine, at the times of the usual program
-  // of the run. Megatron Bridge's memory is the planner's.
+  // Program with the memory and the times. nullopt: the memory of Weft's engine, at the times of
+  // the run's usual program. Megatron Bridge's memory is the planner's.
   std::optional<plan::Program> program = {};
 };
 

@@ -12,7 +12,7 @@ namespace weft::cli {
 struct RecipeRun {
   std::string name;  // "qwen3_30b_a3b_pretrain_16gpu_h100_bf16"; the plain recipe has its own name
   config::Config config;
-  bool is_line = false;  // of pasted words
+  bool is_line = false;  // pasted words
 };
 
 struct PlanModel {

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kMostShown = 1000;
 struct OwnRun {
   std::string name;
   config::Config config;
-  bool is_line = false;  // of pasted words
+  bool is_line = false;  // pasted words
 };
 
 struct Question {

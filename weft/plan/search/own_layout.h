@@ -13,7 +13,7 @@ namespace weft::plan {
 
 struct OwnLayout {
   std::string name = {};            // name of the recipe or of its layout
-  bool is_line = false;             // of pasted words
+  bool is_line = false;             // pasted words
   config::Config config;            // settled by the rules
   std::string layout;               // "tp 2, pp 8, vpp 4, cp 1, ep 32, etp 1, mbs 1, alltoall"
   std::string refusal = {};         // first rule that refuses it here; empty: legal

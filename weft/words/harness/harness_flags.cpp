@@ -85,8 +85,8 @@ std::optional<std::string> some_of(std::string_view words, std::string_view type
   return base::text("[{}]", fmt::join(all, ","));
 }
 
-// Of earlier releases: 25.11 names a recipe by its family and its size, 25.09 a precision by two
-// words.
+// Flags of earlier releases: 25.11 names a recipe by its family and its size, 25.09 a precision by
+// two words.
 constexpr HarnessFlag kRetired[] = {{.name = "model_size",
                                      .brief = "s",
                                      .takes = Takes::LowerText,

@@ -13,7 +13,7 @@ namespace weft::words {
 std::vector<std::string> megatron_sections();
 
 struct MeantSettings {
-  std::vector<config::Setting> settings;  // of Weft's keys, in their order
+  std::vector<config::Setting> settings;  // Weft's keys, in their order
   std::vector<Asked> asked;               // effects of the others
   std::vector<config::Finding> warnings;  // H14, H23
   std::vector<std::string> complaints;

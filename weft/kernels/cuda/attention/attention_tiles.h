@@ -26,7 +26,8 @@ inline constexpr int kThreadRows = kOwn / kLanes;
 inline constexpr int kThreadColumns = kPassing / kLanes;
 inline constexpr int kQuad = 4;                   // floats per read
 inline constexpr int kQuadLine = kLanes * kQuad;  // columns per read of a line of threads
-inline constexpr int kPadding = kQuad;  // of a row, so that the next one starts in other banks
+// padding of a row, so that the next one starts in other banks
+inline constexpr int kPadding = kQuad;
 inline constexpr std::int64_t kWidestHead = 256;  // limited by shared memory
 
 struct AttentionSizes {
@@ -34,7 +35,7 @@ struct AttentionSizes {
   SequenceRows queries, keys;
   AttentionMask mask;
   int heads, groups;
-  int width, value_width;  // of a query or key head; of a value head
+  int width, value_width;  // query or key head; value head
   float scale;
 
   __host__ __device__ int heads_per_group() const { return heads / groups; }

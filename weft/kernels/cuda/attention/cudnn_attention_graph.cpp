@@ -9,7 +9,7 @@ namespace {
 
 using tensor::Deterministic;
 
-constexpr cudnnDataType_t kRows = CUDNN_DATA_BFLOAT16;  // of tokens
+constexpr cudnnDataType_t kRows = CUDNN_DATA_BFLOAT16;  // rows of tokens
 
 class AttentionGraph {
  public:

@@ -50,7 +50,7 @@ struct AttentionGraphShape {
   Direction direction = Direction::Forward;
   tensor::Deterministic deterministic = tensor::Deterministic::Yes;
   std::int64_t batch = 0, heads = 0, groups = 0, sequence = 0;
-  std::int64_t width = 0, value_width = 0;  // of a query or key head; of a value head
+  std::int64_t width = 0, value_width = 0;  // query or key head; value head
   RowStrides rows;
   std::int64_t lse_batch_stride = 0, lse_head_stride = 0;
   auto operator<=>(const AttentionGraphShape&) const = default;

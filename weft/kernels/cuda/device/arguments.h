@@ -26,7 +26,7 @@ using tensor::Stream;
 using tensor::Tensor;
 using tensor::WorkClass;
 
-using BFloat16 = __nv_bfloat16;  // the same bits as tensor::BFloat16
+using BFloat16 = __nv_bfloat16;  // bit-identical to tensor::BFloat16
 
 // Dtype of a tensor for a kernel's element type.
 template <typename T>

@@ -35,7 +35,7 @@ using LtLayout =
 struct MatmulShape {
   struct Matrix {
     std::int64_t stride = 0;
-    std::uint32_t alignment = 0;  // of the address, in bytes
+    std::uint32_t alignment = 0;  // alignment of the address, in bytes
     auto operator<=>(const Matrix&) const = default;
   };
 

@@ -17,7 +17,7 @@ constexpr int kParts = 3;
 constexpr int kEight = 8;  // elements per write of 16 bytes
 // Multiplications below which our own kernel is as fast.
 constexpr std::int64_t kLeast = std::int64_t(1) << 22;
-constexpr std::int64_t kLibraryBytes = 4 << 20;  // of the scratch memory
+constexpr std::int64_t kLibraryBytes = 4 << 20;  // library's part of the scratch memory
 
 std::int64_t padded(std::int64_t n) { return (n + kEight - 1) / kEight * kEight; }
 

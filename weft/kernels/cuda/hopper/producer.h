@@ -16,7 +16,7 @@ struct StageLoader {
   SharedStorage<T>& shared;
   const TensorMaps& maps;
   const WorkTile& tile;
-  int rank;  // of the block in its cluster
+  int rank;  // index of the block in its cluster
 
   __device__ void load_a(int stage, int depth) const {
     Coordinates at{depth, tile.first_row + tile.row, 0, 0};

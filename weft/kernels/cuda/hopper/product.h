@@ -17,7 +17,7 @@ namespace weft::kernels::cuda {
 struct HopperProduct {
   CUtensorMap a{}, b{}, c{};
   hopper::Problem problem;
-  RowCut cut;  // of the ExpertRows
+  RowCut cut;  // cut of the ExpertRows
   int multiprocessors = 0;
   void (*launch)(cudaStream_t, const HopperProduct&) = nullptr;
 

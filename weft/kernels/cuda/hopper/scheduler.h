@@ -47,7 +47,7 @@ __host__ __device__ constexpr int tiles_of(int rows, int column_tiles) {
 // One block's part of a cluster's tile. It may lie behind the last column.
 struct WorkTile {
   int expert = 0;
-  int first_row = 0;             // of the expert
+  int first_row = 0;             // first row of the expert
   int height = 0;                // rows of the expert's result
   int depth = 0;                 // terms of a sum
   int row = 0, column_tile = 0;  // in the expert's result

@@ -45,7 +45,7 @@ struct Traits {
   // Consumers.
   static constexpr int kConsumerM = kPingPong ? kTile.m : kTile.m / kConsumers;
   static constexpr int kMmas = kConsumerM / kMmaM;   // wgmmas of a consumer per depth of kMmaK
-  static constexpr int kAccumulators = kTile.n / 2;  // of a thread, per wgmma
+  static constexpr int kAccumulators = kTile.n / 2;  // per thread and wgmma
   static constexpr int kReaderWarps = kPingPong ? kWarpgroupWarps : kConsumers * kWarpgroupWarps;
   using Accumulators = float[kMmas][kAccumulators];
 
@@ -78,7 +78,7 @@ struct Traits {
 // This thread's place among the consumers.
 struct Consumer {
   int group = int(threadIdx.x) / kWarpgroupThreads;   // warpgroup
-  int thread = int(threadIdx.x) % kWarpgroupThreads;  // of the warpgroup
+  int thread = int(threadIdx.x) % kWarpgroupThreads;  // index within the warpgroup
   int warp = thread / 32, lane = thread % 32;
 
   // Barriers 2 and 3: one per warpgroup.

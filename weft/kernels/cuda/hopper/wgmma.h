@@ -22,7 +22,7 @@ using kernels::hopper::kBoxBytes;
 using kernels::hopper::kBoxRowBytes;
 using kernels::hopper::kBoxRows;
 
-inline constexpr int kBoxColumns = 64;        // of bf16
+inline constexpr int kBoxColumns = 64;        // bf16 columns
 inline constexpr int kMmaM = 64, kMmaK = 16;  // rows of the accumulators of a wgmma, and its depth
 inline constexpr int kDescriptorUnit = 16;    // bytes: the unit of lengths in descriptors
 

@@ -19,13 +19,13 @@ constexpr int kThreads = 256, kMostThreads = 1024;
 constexpr std::int64_t kMostKeys = 4096;     // two counters per key fit into shared memory
 constexpr std::int64_t kSlotsOfPiece = 128;  // at least, for enough pieces for all multiprocessors
 constexpr std::int64_t kManyPieces = 1024;   // more take longer to sum than they gain
-constexpr std::int64_t kMostCounters = 4 << 20;  // of all pieces: 16 MiB
+constexpr std::int64_t kMostCounters = 4 << 20;  // over all pieces: 16 MiB
 constexpr std::int32_t kNoKey = -1;              // a slot that gets no row
 constexpr unsigned kNoSlot = 0xffffffffu;
 
 struct Choices {
   std::int64_t tokens = 0, k = 0;
-  const std::int32_t* expert = nullptr;  // of a slot
+  const std::int32_t* expert = nullptr;  // expert of each slot
 
   __host__ __device__ std::int64_t slots() const { return tokens * k; }
 };

@@ -187,7 +187,7 @@ struct Batch {
   RowBlock blocks[kMost];
   std::int64_t begins[kMost];  // rows of the blocks before
   int count = 0;
-  std::int64_t rows = 0;  // of all blocks
+  std::int64_t rows = 0;  // sum over all blocks
 
   explicit Batch(std::span<const RowBlock> of) : count(int(of.size())) {
     for (int b = 0; b < count; ++b) {
