@@ -70,7 +70,9 @@ TEST(Block, WhatItDeclaresIsOfItsOwnParts) {
   for (const Block& block : all_blocks()) {
     const std::string name(word(block.piece));
     for (const Weight& weight : block.weights) EXPECT_TRUE(has(block, weight.part)) << weight.name;
-    for (const Operation& one : block.operations) EXPECT_TRUE(has(block, one.part)) << name;
+    for (const Product& product : block.products) EXPECT_TRUE(has(block, product.part)) << name;
+    for (const Pass& pass : block.passes) EXPECT_TRUE(has(block, pass.part)) << name;
+    EXPECT_TRUE(!block.core || has(block, block.core->part)) << name;
     for (const Slot& slot : block.slots) EXPECT_TRUE(has(block, slot.part)) << name;
     for (const Sending& sending : block.sendings) EXPECT_TRUE(has(block, sending.part)) << name;
   }
@@ -79,12 +81,10 @@ TEST(Block, WhatItDeclaresIsOfItsOwnParts) {
 TEST(Block, ProductsAreThoseOfItsMatrices) {
   for (const Block& block : all_blocks()) {
     double products = 0, matrices = 0;
-    for (const Operation& one : block.operations) {
-      if (one.kind == OperationKind::Product) products += one.multiplications();
-    }
+    for (const Product& product : block.products) products += product.out * product.in;
     for (const Weight& weight : block.weights) {
-      const bool is_product = weight.shape.rank() == 2 && weight.part != Part::Lookup &&
-                              weight.part != Part::Gate && weight.part != Part::Choose;
+      const bool is_product =
+          weight.shape.rank() == 2 && weight.part != Part::Lookup && weight.part != Part::Gate;
       // A convolution is part of a scan.
       if (is_product && weight.part != Part::Core && weight.home == Home::Dense) {
         matrices += static_cast<double>(weight.shape.elements());

@@ -156,9 +156,22 @@ Block attention(const Stream& stream, const GroupedHeads& heads, const Attention
   block.weight(Part::Proj, "proj.weight", {d, q}, Start::Residual, {columns(q)});
   if (stream.has_biases) block.weight(Part::Proj, "proj.bias", {d}, Start::Zeros);
 
-  block.product(Part::Qkv, width, d);
-  block.attention(Part::Core, q, q, tokens_seen(stream, heads.window));
-  block.product(Part::Proj, d, q);
+  const Part turned = norms_across_ranks(stream, heads) ? Part::Turn : Part::Qkv;
+  block.products.push_back({.part = Part::Qkv,
+                            .out = number(width),
+                            .in = number(d),
+                            .shared = Shared::Out,
+                            .reads_norm = true});
+  block.shared_pass(turned, Elementwise::Rotation, q + k);
+  if (heads.norm != QkNorm::None) block.shared_pass(turned, Elementwise::HeadNorm, q + k);
+  block.core = {.heads = number(heads.heads),
+                .scores = number(q),
+                .values = number(q),
+                .keys = number(2 * k),
+                .seen = tokens_seen(stream, heads.window)};
+  if (heads.has_gate) block.shared_pass(Part::Proj, Elementwise::OutputGate, q);
+  block.products.push_back(
+      {.part = Part::Proj, .out = number(d), .in = number(q), .shared = Shared::In});
 
   const GroupedHeads own = heads.local(stream.tp);
   const Attended attended{.heads = own.heads,

@@ -31,16 +31,13 @@ void Block::norm(Part part,
   if (stream.norm_weights > 1) weight(part, short_name + ".bias", {width}, Start::Zeros, splits);
 }
 
-void Block::product(Part part, std::int64_t out, std::int64_t in, Times times) {
-  operations.push_back({.part = part, .out = number(out), .in = number(in), .times = times});
+void Block::pass(Part part, Elementwise what, std::int64_t channels, Over over) {
+  passes.push_back({.part = part, .what = what, .channels = number(channels), .over = over});
 }
 
-void Block::attention(Part part, std::int64_t scores, std::int64_t values, double seen) {
-  operations.push_back({.part = part,
-                        .kind = OperationKind::Attention,
-                        .out = number(scores),
-                        .in = number(values),
-                        .seen = seen});
+void Block::shared_pass(Part part, Elementwise what, std::int64_t channels) {
+  pass(part, what, channels, Over::GroupTokens);
+  passes.back().is_shared = true;
 }
 
 void Block::slot(Part part, Fate fate, const Bytes& bytes) {
@@ -53,10 +50,12 @@ void Block::sends(Part part, const Bytes& forward, const Bytes& backward) {
 
 double multiplications(const Block& block, std::int64_t choices) {
   double sum = 0;
-  for (const Operation& operation : block.operations) {
-    const double times = operation.times == Times::Choice ? number(choices) : 1;
-    sum += times * operation.multiplications();
+  for (const Product& product : block.products) {
+    const double times = product.over == Over::Rows ? number(choices) : 1;
+    if (!product.is_router) sum += times * product.out * product.in;
   }
+  for (const Pass& pass : block.passes) sum += pass.counted;
+  if (block.core) sum += (block.core->scores + block.core->values) * block.core->seen;
   return sum;
 }
 
@@ -104,9 +103,11 @@ void add_sub_layer(Block& block,
                    Fate fate) {
   block.parts.push_back(Part::Norm);
   block.norm(Part::Norm, "norm", stream.hidden, stream);
+  block.pass(Part::Norm, Elementwise::Norm, stream.hidden);
   block.slot(Part::Norm, Fate::Remade, norm_bytes(stream));
   add_exchanged(block, stream, products);
   block.parts.push_back(Part::Add);
+  block.pass(Part::Add, Elementwise::Residual, stream.hidden);
   block.slot(Part::Add, fate, stream_bytes(stream));
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,33 +43,61 @@ struct Weight {
   std::int64_t elements() const { return shape.elements(); }
 };
 
-enum class OperationKind {
-  Product,      // with a matrix
-  Attention,    // scores and values over the tokens that a query sees
-  Scan,         // a state that every token changes
-  Elementwise,  // limited by memory traffic
+// What an operation passes over, on each rank.
+enum class Over {
+  OwnTokens,    // the rank's share of its tensor-parallel group's
+  GroupTokens,  // the tokens of the group
+  Rows,         // tokens that came to the rank's experts, once for each that they chose
 };
 
-// Number of passes of a token through an operation.
-enum class Times {
-  Token,   // once
-  Choice,  // once per chosen expert
-};
+// Which columns of a product the ranks of an axis share: tensor-parallel ranks, or those that share
+// an expert.
+enum class Shared { None, Out, In };
 
-// Computation of a part for one token of the whole model; ranks share it.
-struct Operation {
+// A product with a matrix. Columns are those of the whole model.
+struct Product {
   Part part = Part::None;
-  OperationKind kind = OperationKind::Product;
-  // Product: columns of its result and of its operand. Attention: channels of scores and of values,
-  // over all heads. Scan, elementwise: multiplications, and 1.
-  double out = 0, in = 1;
-  double seen = 1;  // mean number of tokens that a query sees
-  Times times = Times::Token;
+  double out = 0, in = 0;
+  Shared shared = Shared::None;
+  Over over = Over::GroupTokens;
+  bool reads_norm = false;  // a norm makes its operand
+  bool is_router = false;   // in fp32; the reference's FLOPs leave it out
+};
 
-  // Multiplications of one pass.
-  double multiplications() const {
-    return kind == OperationKind::Attention ? (out + in) * seen : out * in;
-  }
+// An operation whose time is that of reading and writing.
+enum class Elementwise {
+  Norm,
+  HeadNorm,     // of queries and keys
+  LatentNorm,   // of what is compressed
+  StreamsNorm,  // of the streams that predict a token ahead
+  Rotation,
+  LatentRotation,  // and the copies that put turned and unturned channels side by side
+  Scan,            // a convolution, and a state that every token changes
+  OutputGate,
+  Residual,
+  Activation,
+  RouterInput,  // widened to fp32
+  Choice,       // of experts
+  Lookup,
+  Loss,
+};
+
+struct Pass {
+  Part part = Part::None;
+  Elementwise what = Elementwise::Norm;
+  double channels = 0;  // of a token or a row, on all ranks
+  Over over = Over::OwnTokens;
+  bool is_shared = false;  // ranks share its channels
+  double counted = 0;      // multiplications a token in the reference's FLOPs
+};
+
+// Scores and values over the tokens that a query looks at. Channels of all heads.
+struct AttentionCore {
+  Part part = Part::Core;
+  double heads = 0;
+  double scores = 0, values = 0;
+  double keys = 0;  // keys and values together, before heads share them
+  double seen = 0;  // tokens, on average
 };
 
 // Handling of a tensor between the forward and the backward that reads it.
@@ -103,7 +132,10 @@ struct Block {
   std::string name;              // prefix of its weights' names
   std::vector<Part> parts = {};  // in forward order, each depending on the one before it
   std::vector<Weight> weights = {};
-  std::vector<Operation> operations = {};
+  // In the order of the forward, each kind on its own.
+  std::vector<Product> products = {};
+  std::vector<Pass> passes = {};
+  std::optional<AttentionCore> core = std::nullopt;
   std::vector<Slot> slots = {};
   std::vector<Sending> sendings = {};
 
@@ -120,8 +152,9 @@ struct Block {
             std::int64_t width,
             const Stream& stream,
             std::vector<AxisSplit> splits = {});
-  void product(Part part, std::int64_t out, std::int64_t in, Times times = Times::Token);
-  void attention(Part part, std::int64_t scores, std::int64_t values, double seen);
+  void pass(Part part, Elementwise what, std::int64_t channels, Over over = Over::OwnTokens);
+  // Over the tokens of the group, whose ranks share the channels.
+  void shared_pass(Part part, Elementwise what, std::int64_t channels);
   void slot(Part part, Fate fate, const Bytes& bytes);
   void sends(Part part, const Bytes& forward, const Bytes& backward);
 };

@@ -26,15 +26,18 @@ Block delta_net(const Stream& stream, const DeltaHeads& heads) {
   block.weight(Part::Core, "out_norm.weight", {heads.value_channels}, Start::Ones);
   block.weight(Part::Proj, "proj.weight", {d, value}, Start::Residual, {columns(value)});
 
-  block.product(Part::Qkv, mixed + value + scalars, d);
-  const auto scan = [&](double multiplications) {
-    block.operations.push_back(
-        {.part = Part::Core, .kind = OperationKind::Scan, .out = multiplications});
-  };
-  scan(number(heads.convolution) * number(mixed));
-  scan(number(value) * number(heads.value_channels) * kStatePasses);
-  block.product(Part::Proj, d, value);
-  // Output of the product; outputs of the convolution and the heads, and their normed output.
+  block.products.push_back({.part = Part::Qkv,
+                            .out = number(mixed + value + scalars),
+                            .in = number(d),
+                            .shared = Shared::Out,
+                            .reads_norm = true});
+  // Chunks of linear attention are small products between reads and writes.
+  block.shared_pass(Part::Core, Elementwise::Scan, mixed + value);
+  block.passes.back().counted = number(heads.convolution) * number(mixed) +
+                                number(value) * number(heads.value_channels) * kStatePasses;
+  block.products.push_back(
+      {.part = Part::Proj, .out = number(d), .in = number(value), .shared = Shared::In});
+  // What the product made; what the convolution and the heads made of it, and their normed output.
   const std::int64_t b = stream.element_bytes;
   block.slot(Part::Qkv, Fate::Remade, {.per_token = (mixed + value + scalars) * b});
   block.slot(Part::Core, Fate::Remade, {.per_token = (mixed + 2 * value) * b});

@@ -4,6 +4,8 @@
 
 namespace weft::block {
 
+using base::number;
+
 AxisSplit table_split(const Vocabulary& vocabulary) {
   return rows({{.count = vocabulary.count, .padded = vocabulary.padded}});
 }
@@ -14,6 +16,7 @@ Block embedding(const Stream& stream, const Vocabulary& vocabulary) {
   block.parts = {Part::Lookup};
   // The lookup covers all tokens of the group, until the scatter.
   if (stream.tp > 1) add_scatter(block, stream);
+  block.pass(Part::Lookup, Elementwise::Lookup, stream.hidden);
   block.slot(block.parts.back(), Fate::Output, stream_bytes(stream));
   const std::int64_t d = stream.hidden;
   block.weight(Part::Lookup,
@@ -53,7 +56,12 @@ Block head(const Stream& stream, const Vocabulary& vocabulary, std::int64_t logi
                  Start::Product,
                  {table_split(vocabulary)});
   }
-  block.product(Part::Logits, vocabulary.count, d);
+  block.pass(Part::Norm, Elementwise::Norm, d);
+  block.products.push_back({.part = Part::Logits,
+                            .out = number(vocabulary.count),
+                            .in = number(d),
+                            .shared = Shared::Out});
+  block.shared_pass(Part::Loss, Elementwise::Loss, vocabulary.count);
   return block;
 }
 
@@ -65,10 +73,11 @@ Block token_ahead(const Stream& stream) {
   block.norm(Part::Norm, "hidden_norm", d, stream);
   block.norm(Part::Norm, "norm", d, stream);
   block.weight(Part::Fc1, "proj.weight", {d, 2 * d}, Start::Product, {rows({{d}})});
-  block.product(Part::Fc1, d, 2 * d);
-  // The reference counts one multiplication per channel of each norm.
-  block.operations.push_back(
-      {.part = Part::Norm, .kind = OperationKind::Elementwise, .out = base::number(3 * d)});
+  block.products.push_back(
+      {.part = Part::Fc1, .out = number(d), .in = number(2 * d), .shared = Shared::Out});
+  block.pass(Part::Norm, Elementwise::StreamsNorm, d);
+  // The reference counts a multiplication a channel of each norm.
+  block.passes.back().counted = number(3 * d);
   return block;
 }
 

@@ -3,6 +3,9 @@
 #include "weft/base/casts.h"
 
 namespace weft::block {
+
+using base::number;
+
 namespace {
 
 // Adds a weight with one matrix per expert of the model; `each` splits the dims of one expert's.
@@ -34,6 +37,14 @@ Block route(const Stream& stream, const Experts& experts, const Routing& routing
   if (experts.has_balance_bias) {
     block.weight(Part::Choose, "bias", {experts.count}, Start::Ones, {}, Home::Untrained);
   }
+  block.pass(Part::Norm, Elementwise::Norm, stream.hidden);
+  block.pass(Part::Choose, Elementwise::RouterInput, stream.hidden);
+  block.pass(Part::Choose, Elementwise::Choice, experts.count);
+  block.products.push_back({.part = Part::Choose,
+                            .out = number(experts.count),
+                            .in = number(stream.hidden),
+                            .over = Over::OwnTokens,
+                            .is_router = true});
   const std::int64_t choices = experts.chosen * (kFp32 + kInt32);
   // Includes the choice before slots are dropped.
   const std::int64_t chosen = choices * (routing.drops_slots ? 2 : 1);
@@ -56,8 +67,11 @@ Block experts(const Stream& stream, const Experts& experts, const Dispatch& disp
   if (experts.latent) {
     block.weight(Part::Arrange, "down.weight", {d, stream.hidden}, Start::Product);
     block.weight(Part::Arrange, "up.weight", {stream.hidden, d}, Start::Residual);
-    block.product(Part::Arrange, d, stream.hidden);
-    block.product(Part::Arrange, stream.hidden, d);
+    const double latent = number(d), hidden = number(stream.hidden);
+    block.products.push_back(
+        {.part = Part::Arrange, .out = latent, .in = hidden, .over = Over::OwnTokens});
+    block.products.push_back(
+        {.part = Part::Arrange, .out = hidden, .in = latent, .over = Over::OwnTokens});
   }
   const auto add = [&](Part part,
                        const char* name,
@@ -71,8 +85,21 @@ Block experts(const Stream& stream, const Experts& experts, const Dispatch& disp
   if (stream.has_biases) add(Part::Fc1, "fc1.bias", {halves * f}, Start::Zeros, {shards});
   add(Part::Fc2, "fc2.weight", {d, f}, Start::Residual, {columns(f, Axis::Etp)});
   if (stream.has_biases) add(Part::Fc2, "fc2.bias", {d}, Start::Zeros, {});
-  block.product(Part::Fc1, halves * f, d, Times::Choice);
-  block.product(Part::Fc2, d, f, Times::Choice);
+  block.products.push_back({.part = Part::Fc1,
+                            .out = number(halves * f),
+                            .in = number(d),
+                            .shared = Shared::Out,
+                            .over = Over::Rows});
+  block.passes.push_back({.part = Part::Act,
+                          .what = Elementwise::Activation,
+                          .channels = number(f),
+                          .over = Over::Rows,
+                          .is_shared = true});
+  block.products.push_back({.part = Part::Fc2,
+                            .out = number(d),
+                            .in = number(f),
+                            .shared = Shared::In,
+                            .over = Over::Rows});
   const std::int64_t made = f / experts.shards * stream.element_bytes;
   block.slot(Part::Arrange, Fate::Remade, row_bytes(stream, dispatch));
   block.slot(Part::Arrange, Fate::Kept, arranged_bytes(dispatch));

@@ -3,6 +3,9 @@
 #include "weft/base/casts.h"
 
 namespace weft::block {
+
+using base::number;
+
 namespace {
 
 // Gate and up are divided separately.
@@ -14,8 +17,13 @@ void add_products(Block& block, const Stream& stream, const FeedForward& widths)
   if (stream.has_biases) block.weight(Part::Fc1, "fc1.bias", {first}, Start::Zeros, halves);
   block.weight(Part::Fc2, "fc2.weight", {d, f}, Start::Residual, {columns(f)});
   if (stream.has_biases) block.weight(Part::Fc2, "fc2.bias", {d}, Start::Zeros);
-  block.product(Part::Fc1, first, d);
-  block.product(Part::Fc2, d, f);
+  block.products.push_back({.part = Part::Fc1,
+                            .out = number(first),
+                            .in = number(d),
+                            .shared = Shared::Out,
+                            .reads_norm = true});
+  block.products.push_back(
+      {.part = Part::Fc2, .out = number(d), .in = number(f), .shared = Shared::In});
 }
 
 }  // namespace
@@ -26,6 +34,7 @@ Block dense_feed_forward(const Stream& stream, const FeedForward& widths) {
   Block block(Piece::Mlp);
   add_sub_layer(block, stream, {Part::Fc1, Part::Act, Part::Fc2}, Fate::Output);
   add_products(block, stream, widths);
+  block.shared_pass(Part::Act, Elementwise::Activation, widths.width);
   block.slot(Part::Fc1, Fate::Remade, {.per_token = widths.first_products() * made});
   block.slot(Part::Act, Fate::Remade, {.per_token = made});
   return block;
@@ -35,6 +44,7 @@ Block shared_experts(const Stream& stream, const FeedForward& widths, SharedGate
   Block block(Piece::Shared);
   add_exchanged(block, stream, {Part::Fc1, Part::Fc2});
   add_products(block, stream, widths);
+  block.shared_pass(Part::Fc1, Elementwise::Activation, widths.width);
   const std::int64_t b = stream.element_bytes;
   const std::int64_t made = (widths.first_products() + 1) * widths.width;
   block.slot(Part::Fc1, Fate::Remade, {.per_token = made * b});

@@ -4,13 +4,16 @@
 #include "weft/block/attention.h"
 
 namespace weft::block {
+
+using base::number;
+
 namespace {
 
 // A norm of compressed columns counts one multiplication per channel, as in the reference.
 void add_latent_norm(Block& block, const char* name, std::int64_t width, const Stream& stream) {
   block.norm(Part::Expand, name, width, stream);
-  block.operations.push_back(
-      {.part = Part::Expand, .kind = OperationKind::Elementwise, .out = base::number(width)});
+  block.pass(Part::Expand, Elementwise::LatentNorm, width, Over::GroupTokens);
+  block.passes.back().counted = number(width);
 }
 
 // Kept: the output of the projection down; normed compressed columns with a reciprocal deviation;
@@ -52,16 +55,36 @@ Block latent_attention(const Stream& stream,
                {query + heads.compressed(), d},
                Start::Product,
                {rows({queries, compressed})});
-  block.product(Part::Qkv, query + heads.compressed(), d);
+  const auto down = [&](std::int64_t out, Shared shared) {
+    block.products.push_back({.part = Part::Qkv,
+                              .out = number(out),
+                              .in = number(d),
+                              .shared = shared,
+                              .reads_norm = true});
+  };
+  const auto expand = [&](std::int64_t out, std::int64_t in) {
+    block.products.push_back({.part = Part::Expand,
+                              .out = number(out),
+                              .in = number(in),
+                              .shared = Shared::Out,
+                              .reads_norm = true});
+  };
+  down(query, heads.query_rank ? Shared::None : Shared::Out);
+  down(heads.compressed(), Shared::None);
   if (heads.query_rank) {
     add_latent_norm(block, "q_norm", query, stream);
     block.weight(Part::Expand, "q_up.weight", {q, query}, Start::Product, {rows({{.count = q}})});
-    block.product(Part::Expand, q, query);
+    expand(q, query);
   }
   add_latent_norm(block, "kv_norm", r, stream);
   block.weight(Part::Expand, "kv_up.weight", {up, r}, Start::Product, {rows({{.count = up}})});
-  block.product(Part::Expand, up, r);
-  block.attention(Part::Core, q, heads.values(), tokens_seen(stream, std::nullopt));
+  expand(up, r);
+  block.shared_pass(Part::Expand, Elementwise::LatentRotation, q);
+  block.core = {.heads = number(heads.heads),
+                .scores = number(q),
+                .values = number(heads.values()),
+                .keys = number(q + heads.values()),
+                .seen = tokens_seen(stream, std::nullopt)};
   block.weight(Part::Proj,
                "proj.weight",
                {d, heads.values()},
@@ -69,7 +92,8 @@ Block latent_attention(const Stream& stream,
                {columns(heads.values())});
   // The reference gives a bias to the output projection only.
   if (stream.has_biases) block.weight(Part::Proj, "proj.bias", {d}, Start::Zeros);
-  block.product(Part::Proj, d, heads.values());
+  block.products.push_back(
+      {.part = Part::Proj, .out = number(d), .in = number(heads.values()), .shared = Shared::In});
 
   const LatentHeads own = heads.local(stream.tp);
   const Attended attended{.heads = own.heads,

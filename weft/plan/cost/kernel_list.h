@@ -55,7 +55,4 @@ class KernelList {
   std::vector<Kernel> kernels_;
 };
 
-// Adds norm, projections, attention and residual of a layer.
-void add_attention(KernelList& list, std::int64_t layer);
-
 }  // namespace weft::plan

@@ -1,47 +1,190 @@
 #include "weft/plan/cost/kernel_work.h"
 
 #include "weft/base/casts.h"
-#include "weft/derive/layer_kind.h"
+#include "weft/base/check.h"
+#include "weft/derive/blocks.h"
+#include "weft/derive/context_sharing.h"
 #include "weft/plan/cost/kernel_list.h"
 
 namespace weft::plan {
 namespace {
 
 using base::number;
+using block::Block;
+using block::Elementwise;
+using block::Over;
+using block::Pass;
+using block::Product;
+using block::Shared;
 using config::ModelConfig;
+using schedule::Direction;
 using schedule::Part;
 using schedule::Piece;
 
-void add_feed_forward(KernelList& list, Piece piece, double tokens, double width) {
-  const double h = number(list.model.hidden_size), share = width / list.work.tp;
-  const double stream = list.work.own_tokens * h;
-  if (piece == Piece::Mlp) list.memory(piece, Part::Norm, 2 * stream, 4 * stream);
-  list.product(piece,
-               Part::Fc1,
-               {.m = tokens, .n = number(list.model.first_products()) * share, .k = h},
-               list.work.number,
-               Cast::Fused);
-  list.memory(piece, Part::Act, 3 * tokens * share, 5 * tokens * share);
-  list.product(piece, Part::Fc2, {.m = tokens, .n = h, .k = share}, list.work.number, Cast::Alone);
-  if (piece == Piece::Mlp) list.memory(piece, Part::Add, 3 * stream, stream);
-  list.small(piece, Part::None, 2, 4);
+// How the program that is priced carries out an elementwise operation: values read and written for
+// each channel, and launches each way.
+struct PassCost {
+  double forward = 0, backward = 0, launches = 1;
+};
+
+// Experts' rows are weighted by the activation too: one kernel each way. A clamped gated quick GELU
+// (GPT-OSS) has unfused steps before: each half of FC1's output is read and written by its clamp,
+// and both by their concatenation. Backward, the halves are split, masked and joined into one
+// gradient.
+PassCost activation_cost(const ModelConfig& model, Over over) {
+  if (over != Over::Rows) return {3, 5};
+  return model.activation_func_clamp_value ? PassCost{11, 18, 7} : PassCost{3, 6, 3};
 }
 
-// Router in fp32: its input is written and read once more at twice the width.
-void add_route(KernelList& list) {
-  const double h = number(list.model.hidden_size), experts = number(list.model.experts());
-  list.memory(Piece::Route, Part::Norm, 2 * list.work.own_tokens * h, 4 * list.work.own_tokens * h);
-  list.memory(Piece::Route,
-              Part::Gate,
-              5 * list.work.own_tokens * h,
-              6 * list.work.own_tokens * h,
-              3);
-  list.memory(Piece::Route,
-              Part::Choose,
-              12 * list.work.own_tokens * experts,
-              8 * list.work.own_tokens * experts,
-              2);
-  list.small(Piece::Route, Part::Choose, 12, 12);
+PassCost cost_of(const Pass& pass, const KernelList& list) {
+  switch (pass.what) {
+    case Elementwise::Norm:
+      return {2, 4};
+    case Elementwise::HeadNorm:
+      return {2, 3, 2};
+    case Elementwise::LatentNorm:
+      return {2, 3};
+    case Elementwise::StreamsNorm:
+      return {10, 14, 6};
+    case Elementwise::Rotation:
+      return {2, 2, 2};
+    case Elementwise::LatentRotation:
+      return {3, 4, 4};
+    case Elementwise::Scan:
+      return {14, 26, 12};
+    case Elementwise::OutputGate:
+      return {3, 5, 2};
+    case Elementwise::Residual:
+      return {3, 1};
+    case Elementwise::Activation:
+      return activation_cost(list.model, pass.over);
+    case Elementwise::RouterInput:
+      return {5, 6, 3};
+    case Elementwise::Choice:
+      return {12, 8, 2};
+    case Elementwise::Lookup:
+      return {2, 6, 4};
+    case Elementwise::Loss:
+      return {list.work.program.loss_forward, list.work.program.loss_backward, 8};
+  }
+  UNREACHABLE("elementwise operation {}", static_cast<int>(pass.what));
+}
+
+// Further launches of a piece with a negligible kernel each.
+struct SmallKernels {
+  Part part = Part::None;
+  int forward = 0, backward = 0;
+};
+
+SmallKernels small_kernels(const Block& block, const KernelList& list) {
+  if (block.piece == Piece::Attention) return {Part::None, 4, 8};
+  if (block.piece == Piece::Mlp || block.piece == Piece::Shared) return {Part::None, 2, 4};
+  if (block.piece == Piece::Route) return {Part::Choose, 12, 12};
+  if (block.piece == Piece::Experts && !list.work.fuses_experts) return {Part::Act, 4, 6};
+  return {};
+}
+
+double tokens_of(const Workload& work, Over over) {
+  switch (over) {
+    case Over::OwnTokens:
+      return work.own_tokens;
+    case Over::GroupTokens:
+      return work.tokens;
+    case Over::Rows:
+      return work.rows;
+  }
+  UNREACHABLE("operation over {}", static_cast<int>(over));
+}
+
+double ranks_that_share(const Workload& work, Over over) {
+  return over == Over::Rows ? work.etp : work.tp;
+}
+
+// Products behind a norm read what it casts; others cast their operand themselves.
+void add_product(KernelList& list, const Block& block, const Product& product) {
+  const Workload& work = list.work;
+  const double share = ranks_that_share(work, product.over);
+  const bool is_grouped = product.over == Over::Rows;
+  const bool is_head = product.part == Part::Logits;
+  const bool is_cast_before = is_grouped ? work.fuses_experts : product.reads_norm;
+  const double groups = is_grouped ? work.local_experts : 1;
+  list.product(block.piece,
+               product.part,
+               {.m = tokens_of(work, product.over) / groups,
+                .n = product.out / (product.shared == Shared::Out ? share : 1),
+                .k = product.in / (product.shared == Shared::In ? share : 1),
+                .groups = groups},
+               is_head ? work.wide : work.number,
+               is_cast_before ? Cast::Fused : Cast::Alone);
+}
+
+void add_pass(KernelList& list, const Block& block, const Pass& pass) {
+  const bool is_fused = pass.over == Over::Rows && list.work.fuses_experts;
+  if (is_fused) return;
+  const PassCost cost = cost_of(pass, list);
+  const double share = pass.is_shared ? ranks_that_share(list.work, pass.over) : 1;
+  const double values = tokens_of(list.work, pass.over) * pass.channels / share;
+  list.memory(block.piece, pass.part, cost.forward * values, cost.backward * values, cost.launches);
+}
+
+// Adds the ring of context-parallel ranks: attention to the keys of one rank at a time. Each output
+// is added in fp32 to the earlier ones; backward, so are the gradients of queries and of returning
+// keys.
+void add_steps_of_ring(KernelList& list, const block::AttentionCore& core, double steps) {
+  // A value is read, and an fp32 sum read and written; in values, as KernelList::memory counts.
+  const double values_of_sum = (list.work.element + 4 + 4) / list.work.element;
+  const double each = (steps - 1) * list.work.tokens / list.work.tp * values_of_sum;
+  list.memory(Piece::Attention,
+              core.part,
+              each * core.values,
+              each * (core.scores + core.keys),
+              2 * (steps - 1));
+}
+
+// Slowdown of narrow heads. Attention rates belong to heads of 128 channels. Each score costs an
+// exponential besides its products, equivalent to kExponential channels. Fitted to published rates
+// of heads of 64 (about three quarters of those of 128).
+double slower_by_width(double channels) {
+  constexpr double kUsual = 128, kExponential = 64;
+  if (channels >= kUsual) return 1;
+  return (channels + kExponential) / channels * kUsual / (kUsual + kExponential);
+}
+
+// Adds scores and values over the visible tokens of a query, two operations each. The backward has
+// five products instead of two.
+void add_core(KernelList& list,
+              const block::AttentionCore& core,
+              const block::AttentionSharing& sharing) {
+  const double flops = slower_by_width(core.scores / core.heads) * 2 * list.work.tokens *
+                       core.seen * (core.scores + core.values) / list.work.tp;
+  const bool is_ring = sharing.keys == block::KeyExchange::Ring;
+  const std::int64_t steps = is_ring ? sharing.key_ranks : 1;
+  Kernel kernel{.piece = Piece::Attention,
+                .part = core.part,
+                .kind = KernelKind::Attention,
+                .number = list.work.wide,
+                .flops = flops / number(steps),
+                .launches = 3};
+  Kernel backward = kernel;
+  backward.direction = Direction::D;
+  backward.flops = 2.5 * kernel.flops;
+  backward.launches = 4;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    list.add(kernel);
+    list.add(backward);
+  }
+  if (steps > 1) add_steps_of_ring(list, core, number(steps));
+}
+
+void add_block(KernelList& list, const Block& block, const block::AttentionSharing& sharing) {
+  for (const Pass& pass : block.passes) add_pass(list, block, pass);
+  for (const Product& product : block.products) {
+    // The router's product is no more than reading its input.
+    if (!product.is_router) add_product(list, block, product);
+  }
+  if (block.core) add_core(list, *block.core, sharing);
+  const SmallKernels small = small_kernels(block, list);
+  list.small(block.piece, small.part, small.forward, small.backward);
 }
 
 // Reorders rows for the wire and back. Flex dispatchers also reorder them by expert, in which
@@ -69,19 +212,6 @@ void add_rows(KernelList& list) {
   list.small(Piece::Combine, Part::None, 4, 4);
 }
 
-// Values moved by SwiGLU with row weights: one kernel each way. A clamped gated quick GELU
-// (GPT-OSS) has unfused steps before: each half of FC1's output is read and written by its clamp,
-// and both by their concatenation. Backward, the halves are split, masked and joined into one
-// gradient.
-struct ActivationValues {
-  double forward = 3, backward = 6, launches = 3;
-};
-
-ActivationValues activation_values(const ModelConfig& model) {
-  if (!model.activation_func_clamp_value) return {};
-  return {.forward = 11, .backward = 18, .launches = 7};
-}
-
 // Adds FC2's bias by expert: its rows times fp32 weights, concatenated and cast, each a call per
 // local expert. The backward sums for the bias and the weights. In a fused feed-forward FC2's
 // gradient is written once more and read for the sums.
@@ -96,66 +226,12 @@ void add_expert_biases(KernelList& list, double rows, double h, double width) {
   list.launch(Piece::Experts, Part::Fc2, kForwardCalls * calls, kBackwardCalls * calls);
 }
 
-void add_experts(KernelList& list) {
-  const double h = number(list.model.hidden_size), width = number(list.model.expert_shard_width());
-  const double each = list.work.rows / list.work.local_experts;
-  const Cast cast = list.work.fuses_experts ? Cast::Fused : Cast::Alone;
-  list.product(Piece::Experts,
-               Part::Fc1,
-               {.m = each,
-                .n = number(list.model.first_products()) * width,
-                .k = h,
-                .groups = list.work.local_experts},
-               list.work.number,
-               cast);
-  if (!list.work.fuses_experts) {
-    const ActivationValues values = activation_values(list.model);
-    list.memory(Piece::Experts,
-                Part::Act,
-                values.forward * list.work.rows * width,
-                values.backward * list.work.rows * width,
-                values.launches);
-    list.small(Piece::Experts, Part::Act, 4, 6);
-  }
-  list.product(Piece::Experts,
-               Part::Fc2,
-               {.m = each, .n = h, .k = width, .groups = list.work.local_experts},
-               list.work.number,
-               cast);
-  if (list.model.add_bias_linear) add_expert_biases(list, list.work.rows, h, width);
-}
-
-void add_embed(KernelList& list) {
-  const double stream = list.work.own_tokens * number(list.model.hidden_size);
-  list.memory(Piece::Embed, Part::None, 2 * stream, 6 * stream, 4);
-}
-
-// Logits are written and read, once in fp32; their gradient overwrites them.
-void add_head(KernelList& list) {
-  const double h = number(list.model.hidden_size),
-               vocabulary = number(list.model.vocab_size) / list.work.tp;
-  const double stream = list.work.own_tokens * h, logits = list.work.tokens * vocabulary;
-  list.memory(Piece::Head, Part::Norm, 2 * stream, 4 * stream);
-  list.product(Piece::Head,
-               Part::Logits,
-               {.m = list.work.tokens, .n = vocabulary, .k = h},
-               list.work.wide,
-               Cast::Alone);
-  list.memory(Piece::Head,
-              Part::Loss,
-              list.work.program.loss_forward * logits,
-              list.work.program.loss_backward * logits,
-              8);
-}
-
-void add_mtp(KernelList& list) {
-  const double h = number(list.model.hidden_size), stream = list.work.own_tokens * h;
-  list.memory(Piece::Mlp, Part::Norm, 10 * stream, 14 * stream, 6);
-  list.product(Piece::Mlp,
-               Part::Fc1,
-               {.m = list.work.tokens, .n = h / list.work.tp, .k = 2 * h},
-               list.work.number,
-               Cast::Alone);
+std::vector<Kernel> kernels_of(const config::Config& config,
+                               const Workload& work,
+                               const Block& block) {
+  KernelList list(config.model, work);
+  add_block(list, block, {});
+  return list.take();
 }
 
 }  // namespace
@@ -164,37 +240,32 @@ std::vector<Kernel> layer_kernels(const config::Config& config,
                                   const Workload& work,
                                   std::int64_t layer) {
   const ModelConfig& model = config.model;
+  const block::AttentionSharing sharing = derive::attention_sharing(model, layer);
   KernelList list(model, work);
-  add_attention(list, layer);
-  if (!model.is_moe_layer(layer)) {
-    add_feed_forward(list, Piece::Mlp, work.tokens, number(model.dense_width()));
-    return list.take();
+  for (const Block& block : derive::layer_blocks(model, layer, sharing)) {
+    add_block(list, block, sharing);
   }
-  add_route(list);
+  if (!model.is_moe_layer(layer)) return list.take();
   add_rows(list);
-  add_experts(list);
-  if (const std::int64_t width = derive::shared_expert_width(model); width > 0) {
-    add_feed_forward(list, Piece::Shared, work.tokens, number(width));
+  if (model.add_bias_linear) {
+    add_expert_biases(list,
+                      work.rows,
+                      number(model.hidden_size),
+                      number(model.expert_shard_width()));
   }
   return list.take();
 }
 
 std::vector<Kernel> embed_kernels(const config::Config& config, const Workload& work) {
-  KernelList list(config.model, work);
-  add_embed(list);
-  return list.take();
+  return kernels_of(config, work, derive::embedding_block(config.model));
 }
 
 std::vector<Kernel> head_kernels(const config::Config& config, const Workload& work) {
-  KernelList list(config.model, work);
-  add_head(list);
-  return list.take();
+  return kernels_of(config, work, derive::head_block(config.model));
 }
 
 std::vector<Kernel> mtp_kernels(const config::Config& config, const Workload& work) {
-  KernelList list(config.model, work);
-  add_mtp(list);
-  return list.take();
+  return kernels_of(config, work, derive::token_ahead_block(config.model));
 }
 
 }  // namespace weft::plan

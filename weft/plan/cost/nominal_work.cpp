@@ -4,8 +4,8 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/context_sharing.h"
-#include "weft/derive/layer_kind.h"
 #include "weft/derive/memory/parameter_buffers.h"
 #include "weft/plan/cost/nominal_costs.h"
 
@@ -20,36 +20,6 @@ using schedule::Piece;
 constexpr double kOperations = 2;
 
 using base::number;
-
-// Weights of latent attention's projections to the compressed width; latent_up: back from it.
-double latent_down(const config::ModelConfig& model) {
-  const double heads = number(model.num_attention_heads);
-  const double q = heads * number(model.latent_head_dim());
-  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) : q;
-  const double keys = number(model.kv_lora_rank) + number(model.qk_pos_emb_head_dim);
-  return number(model.hidden_size) * (queries + keys);
-}
-
-double latent_up(const config::ModelConfig& model) {
-  if (!model.multi_latent_attention) return 0;
-  const double heads = number(model.num_attention_heads), rank = number(model.kv_lora_rank);
-  const double q = heads * number(model.latent_head_dim());
-  const double queries = model.q_lora_rank ? number(*model.q_lora_rank) * q : 0;
-  return queries + rank * heads * number(model.qk_head_dim + model.v_head_dim);
-}
-
-double projections_in(const config::ModelConfig& model) {
-  if (model.multi_latent_attention) return latent_down(model);
-  const double q = number(model.query_width()), kv = number(model.key_width());
-  return number(model.hidden_size) * (q + 2 * kv);
-}
-
-double projection_out(const config::ModelConfig& model) {
-  const std::int64_t width = model.multi_latent_attention
-                                 ? model.num_attention_heads * model.v_head_dim
-                                 : model.query_width();
-  return number(model.hidden_size * width);
-}
 
 double table(const config::ModelConfig& model) {
   return number(model.vocab_size) * number(model.hidden_size);
@@ -72,6 +42,12 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
                                                                                 : 2),
       optimizer_(derive::optimizer_traffic(config)),
       buckets_(anatomy.buckets) {
+  blocks_[schedule::kNone] = {derive::head_block(model_)};
+  for (const schedule::Chunk& chunk : anatomy.chunks) {
+    for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
+      blocks_[layer] = derive::layer_blocks(model_, layer);
+    }
+  }
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
     owned_ += number(bucket.elements / bucket.shards);
     for (const schedule::BucketItem& item : bucket.items) {
@@ -94,48 +70,58 @@ Work NominalWork::rounding(const schedule::Node& node) const {
   return {.memory_bytes = number(bucket->elements) * (kGradientBytes + element_bytes_)};
 }
 
-// Work of a part of a feed-forward. The last part has one matrix and the first part the others; the
-// activation is between them. The output is not recomputed, so recomputation ends before the last
-// product.
-Work NominalWork::feed_forward_work(const schedule::Node& node,
-                                    double rows,
-                                    std::int64_t width) const {
-  const bool has_products =
-      node.part == Part::None || node.part == Part::Fc1 || node.part == Part::Fc2;
-  if (node.part == Part::Act) return {.memory_bytes = 3 * rows * number(width) * element_bytes_};
-  if (!has_products) return {};
-  double matrices = number(model_.feed_forward_matrices());
-  if (node.part == Part::Fc2) matrices = 1;
-  const bool all_but_last = node.part == Part::None && node.direction == Direction::R;
-  if (node.part == Part::Fc1 || all_but_last) matrices = number(model_.first_products());
-  return {.flops = kOperations * rows * matrices * number(model_.hidden_size) * number(width)};
+const block::Block& NominalWork::block_of(const schedule::Node& node) const {
+  const std::vector<block::Block>& beside = blocks_.at(node.layer);
+  const auto found = std::ranges::find(beside, node.piece, &block::Block::piece);
+  CHECK(found != beside.end(), "no block for {}", schedule::print(node));
+  return *found;
 }
 
-// Number of steps of a product over tensor-parallel ranks: a step has the tokens of one rank.
-double NominalWork::product_steps(const schedule::Node& node) const {
-  return node.slice == schedule::kNone ? 1 : number(model_.tensor_model_parallel_size);
+// Rows or tokens of a node. A step of a product over tensor-parallel ranks has the tokens of one
+// rank.
+double NominalWork::passed(const schedule::Node& node, block::Over over) const {
+  const bool is_part = node.slice != schedule::kNone;
+  if (over == block::Over::Rows) return is_part ? rows_ / slices_ : rows_;
+  const bool is_step = is_part && over == block::Over::GroupTokens;
+  return is_step ? tokens_ / number(model_.tensor_model_parallel_size) : tokens_;
 }
 
-// Causal attention: scores and values over half the sequence each. The gradient is twice the work
-// and has no weight part.
-Work NominalWork::attention(const schedule::Node& node) const {
-  const double heads = number(model_.num_attention_heads), s = number(model_.seq_length);
-  const double core = model_.multi_latent_attention
-                          ? heads * number(model_.latent_head_dim() + model_.v_head_dim) / 2 * s
-                          : number(model_.query_width()) * s;
+// The rank has all columns of its own tokens, or their share of the tokens of its group; of an
+// expert that ranks share, it has a share. The output of a feed-forward is not recomputed, so
+// recomputation ends before the last product.
+Work NominalWork::block_work(const schedule::Node& node) const {
+  const block::Block& block = block_of(node);
   const bool whole = node.part == Part::None;
-  double operations = 0;
-  if (whole || node.part == Part::Qkv) operations += projections_in(model_) / product_steps(node);
-  if (whole || node.part == Part::Expand) operations += latent_up(model_);
-  // Each step of a ring is equal work.
-  const double steps = node.slice == schedule::kNone
-                           ? 1
-                           : number(derive::attention_sharing(model_, node.layer).key_ranks);
-  if (whole || node.part == Part::Core) operations += core * core_times(node.direction) / steps;
-  if (whole || node.part == Part::Proj) {
-    operations += projection_out(model_) / product_steps(node);
+  const auto columns = [&](double all, block::Over over, bool is_shared) {
+    const bool is_shard = is_shared && over == block::Over::Rows;
+    return is_shard ? all / number(model_.expert_shards()) : all;
+  };
+  Work work;
+  for (const block::Product& product : block.products) {
+    if (!whole && node.part != product.part) continue;
+    if (whole && node.direction == Direction::R && product.part == Part::Fc2) continue;
+    const bool is_shared = product.shared != block::Shared::None;
+    work.flops += kOperations * passed(node, product.over) *
+                  columns(product.out * product.in, product.over, is_shared);
   }
-  return {.flops = kOperations * tokens_ * operations};
+  if (block.core && (whole || node.part == block.core->part)) {
+    // Each step of a ring is equal work. The gradient is twice the work and has no weight part.
+    const double steps = node.slice == schedule::kNone
+                             ? 1
+                             : number(derive::attention_sharing(model_, node.layer).key_ranks);
+    work.flops += kOperations * tokens_ * (block.core->scores + block.core->values) *
+                  block.core->seen * core_times(node.direction) / steps;
+  }
+  for (const block::Pass& pass : block.passes) {
+    const bool is_activation = pass.what == block::Elementwise::Activation;
+    const bool is_priced =
+        is_activation ? pass.part == Part::Act
+                      : node.piece == Piece::Route && pass.what == block::Elementwise::Norm;
+    if (whole || node.part != pass.part || !is_priced) continue;
+    work.memory_bytes += (is_activation ? 3 : 2) * passed(node, pass.over) * element_bytes_ *
+                         columns(pass.channels, pass.over, pass.is_shared);
+  }
+  return work;
 }
 
 double NominalWork::host_bytes(const schedule::OffloadedAnatomy& offloaded) const {
@@ -176,21 +162,12 @@ Work NominalWork::work_of(const schedule::Node& node) const {
   const double rows = node.slice == schedule::kNone ? rows_ : rows_ / slices_;
   switch (node.piece) {
     case Piece::Attention:
-      return attention(node);
     case Piece::Route:
-      if (node.part == Part::Norm) return {.memory_bytes = 2 * tokens_ * stream};
-      return {.flops = kOperations * tokens_ * h * number(model_.experts())};
     case Piece::Experts:
-      return feed_forward_work(node, rows, model_.expert_shard_width());
     case Piece::Shared:
-      return feed_forward_work(node,
-                               tokens_ / product_steps(node),
-                               derive::shared_expert_width(model_));
     case Piece::Mlp:
-      return feed_forward_work(node, tokens_ / product_steps(node), model_.dense_width());
     case Piece::Head:
-      if (node.part != Part::None && node.part != Part::Logits) return {};
-      return {.flops = kOperations * tokens_ * table(model_)};
+      return block_work(node);
     case Piece::Embed:
       return {.memory_bytes = 2 * tokens_ * stream};
     case Piece::Permute:

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "weft/block/block.h"
 #include "weft/config/config.h"
 #include "weft/derive/memory/optimizer_traffic.h"
 #include "weft/schedule/anatomy.h"
@@ -40,10 +41,10 @@ class NominalWork {
 
  private:
   Work work_of(const schedule::Node& node) const;
-  Work attention(const schedule::Node& node) const;
+  const block::Block& block_of(const schedule::Node& node) const;
+  double passed(const schedule::Node& node, block::Over over) const;
+  Work block_work(const schedule::Node& node) const;
   Work rounding(const schedule::Node& node) const;
-  double product_steps(const schedule::Node& node) const;
-  Work feed_forward_work(const schedule::Node& node, double rows, std::int64_t width) const;
 
   const config::ModelConfig& model_;
   double tokens_ = 0, rows_ = 0;
@@ -53,7 +54,8 @@ class NominalWork {
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
   double optimized_ = 0;  // among them, parameters with state in device memory
   std::vector<schedule::BucketAnatomy> buckets_;
-  std::map<schedule::PieceAt, double> weights_;  // number of weights on the rank
+  std::map<int, std::vector<block::Block>> blocks_;  // by layer; kNone: the head
+  std::map<schedule::PieceAt, double> weights_;      // number of weights on the rank
 };
 
 }  // namespace weft::plan
