@@ -1,5 +1,15 @@
 # How Weft is compiled: in units of several modules, linked as weft/layers.txt says.
 
+# A test program takes four seconds of a core to link with ld, one with either of these.
+include(CheckLinkerFlag)
+foreach(linker lld mold)
+  check_linker_flag(CXX -fuse-ld=${linker} weft_links_with_${linker})
+  if(weft_links_with_${linker})
+    add_link_options("$<$<LINK_LANGUAGE:CXX>:-fuse-ld=${linker}>")
+    break()
+  endif()
+endforeach()
+
 add_library(weft_flags INTERFACE)
 target_include_directories(weft_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # The vectorised loops are marked with "omp simd"; no OpenMP runtime is used.

@@ -230,14 +230,19 @@ TEST_F(BenchOverlap, TimesTheJudgedConfig) {
 }
 
 // `weft memory` counts twice as many bytes of the same model in fp32 as the bench has in bf16.
-TEST(BenchStep, TimesTheJudgedConfig) {
+TEST(BenchStep, ReportsItsShareOfThePeakForTheJudgedConfig) {
   const std::string run =
       "cpu_small model.hidden_size=64 model.vocab_size=256 model.seq_length=16 model.num_layers=2 "
       "train.global_batch_size=2 --json ";
   const Outcome timed = weft("bench step --steps 1 " + run + "model.bf16=true");
   EXPECT_EQ(timed.code, 0) << timed.err;
+  const Json json = Json::parse(timed.out);
+  for (const char* key : {"tokens_per_second", "flops_per_second", "sgemm_peak", "share_of_peak"}) {
+    EXPECT_GT(json.at(key).get<double>(), 0) << key;
+  }
+  EXPECT_GT(json.at("peak_bytes").at("optimizer").get<double>(), 0);
   const Json rank = Json::parse(weft("memory " + run).out)["ranks"][0];
-  EXPECT_EQ(2 * Json::parse(timed.out)["peak_bytes"]["weights"].get<std::int64_t>(),
+  EXPECT_EQ(2 * json["peak_bytes"]["weights"].get<std::int64_t>(),
             rank["tags"]["weights"].get<std::int64_t>());
 }
 

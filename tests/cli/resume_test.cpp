@@ -386,7 +386,7 @@ std::vector<pid_t> ranks_of(const fs::path& folder) {
 // Ranks are killed, and tools/mpirun.sh restarts the job.
 TEST_F(Resume, AfterEveryLostRankToTheSameBits) {
   if (!comm::has_mpi() || kSanitized) GTEST_SKIP() << "skipped: needs MPI without sanitizers";
-  const int kills = few_or_many(3, 200);
+  const int kills = few_or_many(2, 200);
   const std::string more = text("train.train_iters={} checkpoint.most_recent_k=2", 20 * kills + 10);
   ASSERT_EQ(weft(words("whole", more)).code, 0);
   const fs::path out = folder_ / "out";

@@ -12,10 +12,11 @@
 
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
+#include "tests/soak.h"
 #include "weft/base/files/file.h"
 #include "weft/base/json.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/comm/launch.h"
 
 namespace weft::cli {
@@ -423,6 +424,7 @@ TEST(VerifyCommand, PassesForPipelinesUnderMpi) {
         {4,
          "model.pipeline_model_parallel_size=4 comm_overlap.overlap_p2p_comm=true "
          "comm_overlap.batch_p2p_comm=false"}}) {
+    if (!soaks() && std::string(words).find("overlap_p2p_comm=true") == std::string::npos) continue;
     const Outcome outcome =
         under_mpi(ranks, base::text("verify {}qwen3_moe_deep {}", kGolden, words));
     EXPECT_EQ(outcome.code, 0) << words << ": " << outcome.err;
@@ -463,6 +465,7 @@ TEST(VerifyCommand, ATruncatedModelIsAnErrorThatNamesTheFile) {
 
 TEST_F(Train, AFoldedLayoutHasTheSameLossesUnderMpi) {
   NEEDS_MPI();
+  if (!soaks()) GTEST_SKIP() << "skipped: TrainBothWays has all axes; `make soak` runs it";
   const std::string layout =
       " runtime.world_size=8 tp=2 cp=2 pp=2 model.sequence_parallel=true ep=2 "
       "train.global_batch_size=4 train.micro_batch_size=1 comm_overlap.tp_comm_overlap=true "
@@ -479,19 +482,6 @@ TEST(UnderMpi, ADifferentNumberOfRanksThanAskedForIsExplained) {
   const Outcome outcome = under_mpi(2, "verify " + kGolden + "mixtral_tiny world=3");
   EXPECT_NE(outcome.code, 0);
   EXPECT_NE(outcome.err.find("the launcher started 2 ranks"), std::string::npos) << outcome.err;
-}
-
-TEST(Bench, StepReportsShareOfPeak) {
-  const Outcome outcome = weft(
-      "bench step cpu_small --steps 1 --json model.hidden_size=64 model.vocab_size=256 "
-      "model.seq_length=32 "
-      "model.num_layers=1 model.kv_channels=8 runtime.threads_per_rank=1");
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const Json json = Json::parse(outcome.out);
-  for (const char* key : {"tokens_per_second", "flops_per_second", "sgemm_peak", "share_of_peak"}) {
-    EXPECT_GT(json.at(key).get<double>(), 0) << key;
-  }
-  EXPECT_GT(json.at("peak_bytes").at("optimizer").get<double>(), 0);
 }
 
 }  // namespace train_test
