@@ -203,10 +203,10 @@ TEST_F(Watching, AFolderThatCannotBeMadeIsKnownBeforeTheFirstStep) {
   NEEDS_PROTOBUF();
   base::write_whole(folder_ / "a_board", "a file");
   const Outcome outcome = weft(words("a", "train.train_iters=1") + on_board("a"));
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_NE(outcome.err.find("logger.tensorboard_dir: cannot make"), std::string::npos)
-      << outcome.err;
-  EXPECT_TRUE(metrics("a").empty());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("logger.tensorboard_dir: '"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("is a file, not a folder"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
 }
 
 TEST_F(Watching, EverySetIsEvaluatedUnderItsName) {

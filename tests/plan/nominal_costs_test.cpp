@@ -88,9 +88,10 @@ TEST(NominalWork, PartsAddUpToTheirPieceAndARecomputationToItsForward) {
     const auto flops = [&](const std::string& node) {
       return work.of(schedule::parse_node(node)).flops;
     };
-    for (const std::string place : {"1F0.", "1D0.", "1W0."}) {
+    for (const std::string turn : {"F0.", "D0.", "W0."}) {
       for (const Piece piece : {Piece::Attention, Piece::Mlp, Piece::Experts}) {
-        const std::string node = place + std::string(schedule::word(piece));
+        const std::string layer = piece == Piece::Experts ? "0" : "1";
+        const std::string node = layer + turn + std::string(schedule::word(piece));
         double sum = 0;
         for (const Part part : parts_of(config.model, piece)) {
           sum += flops(node + "." + std::string(schedule::word(part)));

@@ -19,6 +19,12 @@ inline std::string find_fault(const std::string& xml) {
       if (words.find(';', i) == words.npos) return "a bare & in '" + words + "'";
     }
     if (tag == xml.npos) break;
+    if (xml.compare(tag, 4, "<!--") == 0) {
+      at = xml.find("-->", tag);
+      if (at == xml.npos) return "a comment without an end";
+      at += 3;
+      continue;
+    }
     const std::size_t end = xml.find('>', tag);
     if (end == xml.npos) return "a tag without an end";
     const std::string inside = xml.substr(tag + 1, end - tag - 1);

@@ -130,7 +130,7 @@ TEST_F(RunFolders, AFolderWithTheNameOfAFileStaysAndIsToldOf) {
   EXPECT_TRUE(fs::is_directory(dir_ / "metrics.jsonl"));
 }
 
-TEST(Places, AFolderThatIsAFileIsNamedWithItsKeyBeforeTheRunStarts) {
+TEST(FolderPlaces, AFolderThatIsAFileIsNamedWithItsKeyBeforeTheRunStarts) {
   const fs::path dir = fs::path(::testing::TempDir()) / base::text("weft_places_{}", ::getpid());
   fs::create_directories(dir);
   const std::string file = (dir / "file").string(), below = file + "/a";

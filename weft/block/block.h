@@ -43,15 +43,14 @@ struct Weight {
   std::int64_t elements() const { return shape.elements(); }
 };
 
-// What an operation passes over, on each rank.
+// Tokens or rows that an operation passes over, on each rank.
 enum class Over {
   OwnTokens,    // the rank's share of its tensor-parallel group's
   GroupTokens,  // the tokens of the group
   Rows,         // tokens that came to the rank's experts, once for each that they chose
 };
 
-// Which columns of a product the ranks of an axis share: tensor-parallel ranks, or those that share
-// an expert.
+// Columns of a product that ranks share: tensor-parallel ranks, or the ranks of one expert.
 enum class Shared { None, Out, In };
 
 // A product with a matrix. Columns are those of the whole model.
@@ -64,20 +63,20 @@ struct Product {
   bool is_router = false;   // in fp32; the reference's FLOPs leave it out
 };
 
-// An operation whose time is that of reading and writing.
+// Operations limited by memory traffic.
 enum class Elementwise {
   Norm,
-  HeadNorm,     // of queries and keys
-  LatentNorm,   // of what is compressed
-  StreamsNorm,  // of the streams that predict a token ahead
+  HeadNorm,     // norm of queries and keys
+  LatentNorm,   // norm of compressed queries, keys and values
+  StreamsNorm,  // norms of the streams that predict a token ahead
   Rotation,
-  LatentRotation,  // and the copies that put turned and unturned channels side by side
+  LatentRotation,  // with the copies that put turned and unturned channels side by side
   Scan,            // a convolution, and a state that every token changes
   OutputGate,
   Residual,
   Activation,
   RouterInput,  // widened to fp32
-  Choice,       // of experts
+  Choice,       // top-k experts
   Lookup,
   Loss,
 };
@@ -85,13 +84,13 @@ enum class Elementwise {
 struct Pass {
   Part part = Part::None;
   Elementwise what = Elementwise::Norm;
-  double channels = 0;  // of a token or a row, on all ranks
+  double channels = 0;  // per token or row, on all ranks
   Over over = Over::OwnTokens;
   bool is_shared = false;  // ranks share its channels
   double counted = 0;      // multiplications a token in the reference's FLOPs
 };
 
-// Scores and values over the tokens that a query looks at. Channels of all heads.
+// Scores and values over the tokens that a query sees. Channels add up over all heads.
 struct AttentionCore {
   Part part = Part::Core;
   double heads = 0;

@@ -135,10 +135,7 @@ class RankRun {
     log_->tell_kept();
     const std::string replaced = replacement_text(config_, resumed());
     if (!replaced.empty()) request_.log("warning: " + replaced);
-    if (resumed()) tell_resumption();
-  }
-
-  void tell_resumption() const {
+    if (!resumed()) return;
     if (!resumed()->note.empty()) request_.log("warning: " + resumed()->note);
     request_.log(resumption_text(*resumed(), progress_));
   }
