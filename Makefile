@@ -63,7 +63,7 @@ soak: setup
 	$(call build,dev,--target all ci kernels_bench clock_bench)
 	$(call build,release,--target all ci)
 	@tests/fuzz/run.sh 120 || [ $$? -eq 77 ]
-	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train)$$'
+	@ctest --preset release --repeat until-fail:20 -R '^(tensor|comm|comm_mpi|exec|train|train_layouts)$$'
 	@for test in build/release/bin/*_test; do WEFT_SOAK=1 WEFT_RANDOM_SEED=$$(date +%s) $$test --gtest_brief=1 || exit 1; done
 	@tools/plant_faults.sh build/dev
 	@$(weft) recipes --start

@@ -46,9 +46,13 @@ bool has_test(std::string filter) {
 
 TEST(PlantedFaults, EachCanBePlantedAndNamesATest) {
   const std::vector<TextFile> files = files_below("weft", {".cpp", ".h", ".js"});
+  const std::string page = base::read_text(WEFT_SOURCE_DIR "/CONTRIBUTING.md");
   EXPECT_EQ(faults().size(), 12u);
   for (const Fault& fault : faults()) {
     ASSERT_EQ(fault.size(), 5u) << fault.begin()->second;
+    const std::string promise = fault.at("promise").substr(0, fault.at("promise").size() - 1);
+    EXPECT_NE(page.find("| " + promise + " | `"), page.npos)
+        << "not in CONTRIBUTING.md: " << promise;
     std::size_t found = 0;
     for (const TextFile& file : files) {
       if (!file.path.ends_with("/" + fault.at("file"))) continue;
