@@ -128,12 +128,15 @@ Page parse_page(const TextFile& file) {
   return page;
 }
 
-std::vector<Page> documents() {
-  std::vector<Page> all;
-  for (const TextFile& file : files_below("docs", {".md"})) all.push_back(parse_page(file));
-  all.push_back(
-      parse_page({.path = "README.md", .text = base::read_text(WEFT_SOURCE_DIR "/README.md")}));
-  return all;
+const std::vector<Page>& documents() {
+  static const std::vector<Page> pages = [] {
+    std::vector<Page> all;
+    for (const TextFile& file : files_below("docs", {".md"})) all.push_back(parse_page(file));
+    all.push_back(
+        parse_page({.path = "README.md", .text = base::read_text(WEFT_SOURCE_DIR "/README.md")}));
+    return all;
+  }();
+  return pages;
 }
 
 std::vector<std::string> Page::commands() const {

@@ -33,8 +33,8 @@ std::vector<std::string> weft_words(const std::string& command);
 // True for a word that the reader replaces: RECIPE, [RECIPE], ...
 bool leaves_open(const std::string& word);
 
-// The README and every page below docs/.
-std::vector<Page> documents();
+// The README and every page below docs/, parsed once.
+const std::vector<Page>& documents();
 
 // Missing files and folders that a page names. A path is relative to the root, to weft/ or to the
 // page's folder. Outputs of builds and runs are not checked.
