@@ -1,6 +1,6 @@
 // One rank of the MPI tests, started several times by tools/mpirun.sh:
 //
-//   comm_mpi_ranks conformance | killed | stuck | meet | <a failure scenario>
+//   comm_mpi_ranks conformance | killed | stuck | told | meet | <a failure scenario>
 //
 // Prints errors on standard error, like cli/, and exits with 1. Also prints its duration by its own
 // clock, which excludes the launcher's time.
@@ -60,6 +60,7 @@ void meet() {
 void run_named(Endpoint& endpoint, std::string_view name) {
   if (name == "conformance") return run_conformance_table(endpoint);
   if (name == "killed" || name == "stuck") return lose_rank_1(endpoint, name);
+  if (name == "told") return run_failure(failure_scenarios().front(), endpoint);
   for (const FailureScenario& scenario : failure_scenarios()) {
     if (scenario.name == name) return run_failure(scenario, endpoint);
   }
@@ -71,8 +72,8 @@ void run_named(Endpoint& endpoint, std::string_view name) {
 
 int main(int count, char** words) {
   const std::string_view name = count > 1 ? words[1] : "conformance";
-  const double timeout =
-      name == "conformance" || name == "killed" ? 20 : weft::comm::kFailureTimeout;
+  const bool is_patient = name == "conformance" || name == "killed" || name == "told";
+  const double timeout = is_patient ? 20 : weft::comm::kFailureTimeout;
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
   const auto report = [&](const std::string& error) {

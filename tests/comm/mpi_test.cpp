@@ -96,6 +96,14 @@ TEST_F(Mpi, ARankThatNeverReturnsIsNamedAndEnded) {
   EXPECT_LT(outcome.seconds, 20);
 }
 
+// Long before the timeout.
+TEST_F(Mpi, PeersLearnWhoFailedAndWhy) {
+  const Outcome outcome = run_ranks(3, "told");
+  EXPECT_EQ(outcome.status, 1) << outcome.output;
+  EXPECT_EQ(occurrences(outcome.output, "rank 1 failed: the disk is full"), 2) << outcome.output;
+  EXPECT_LT(outcome.seconds, 15);
+}
+
 class MpiFailure : public testing::TestWithParam<FailureScenario> {
  protected:
   void SetUp() override { skip_without_mpi(); }
