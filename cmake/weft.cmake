@@ -76,9 +76,7 @@ endfunction()
 
 # Third-party libraries, by the one module that wraps each.
 function(weft_libraries target module)
-  if(module STREQUAL base)
-    target_link_libraries(${target} PUBLIC spdlog::spdlog)
-  elseif(module STREQUAL trace)
+  if(module STREQUAL trace)
     target_link_libraries(${target} PRIVATE ZLIB::ZLIB)
   elseif(module STREQUAL words)
     target_link_libraries(${target} PUBLIC yaml-cpp)

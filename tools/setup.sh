@@ -33,7 +33,6 @@ need libcli11-dev CLI11 has_header CLI/CLI.hpp
 need libyaml-cpp-dev yaml-cpp has_header yaml-cpp/yaml.h
 need nlohmann-json3-dev "nlohmann-json 3" has_header nlohmann/json.hpp
 need libfmt-dev fmt has_header fmt/format.h
-need libspdlog-dev spdlog has_header spdlog/version.h
 need zlib1g-dev zlib has_header zlib.h
 need libgtest-dev GoogleTest has_header gtest/gtest.h
 need libbenchmark-dev "Google Benchmark" has_header benchmark/benchmark.h

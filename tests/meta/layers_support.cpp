@@ -30,7 +30,6 @@ constexpr std::array kVendors{Vendor{"mpi.h", "weft/comm/mpi/"},
                               Vendor{"google/protobuf/", "weft/events/protobuf/"},
                               Vendor{"yaml-cpp/", "weft/words/"},
                               Vendor{"zlib.h", "weft/trace/"},
-                              Vendor{"spdlog/", "weft/base/"},
                               Vendor{"CLI/", "weft/cli/"}};
 
 struct Line {

@@ -45,26 +45,6 @@ std::string_view word(Lane lane) {
 
 bool is_copy(Lane lane) { return lane == Lane::Copy || lane == Lane::CopyIn; }
 
-bool is_collective(Lane lane) {
-  switch (lane) {
-    case Lane::Ep:
-    case Lane::Dp:
-    case Lane::Tp:
-    case Lane::Cp:
-      return true;
-    case Lane::Compute:
-    case Lane::PpSendNext:
-    case Lane::PpSendPrevious:
-    case Lane::PpReceiveNext:
-    case Lane::PpReceivePrevious:
-    case Lane::Copy:
-    case Lane::CopyIn:
-    case Lane::Host:
-      return false;
-  }
-  return false;
-}
-
 Order::Order(const Graph& graph) {
   for (const Entry& entry : graph.entries) append(entry);
 }

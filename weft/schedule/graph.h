@@ -32,8 +32,6 @@ inline constexpr int kLanes = static_cast<int>(Lane::Host) + 1;
 std::string_view word(Lane lane);
 // True for the two lanes between device and host.
 bool is_copy(Lane lane);
-// True for lanes whose nodes are collectives with the same node of other members.
-bool is_collective(Lane lane);
 
 struct Entry {
   Node node;
