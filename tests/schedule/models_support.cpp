@@ -111,10 +111,20 @@ std::string graph_complaint(const std::string& text) {
   return "";
 }
 
+std::vector<std::string> sentences(const std::vector<Fault>& faults) {
+  std::vector<std::string> all;
+  for (const Fault& fault : faults) all.push_back(fault.what);
+  return all;
+}
+
 bool contains(const std::vector<std::string>& complaints, const std::string& part) {
   return std::ranges::any_of(complaints, [&](const std::string& complaint) {
     return complaint.find(part) != std::string::npos;
   });
+}
+
+bool contains(const std::vector<Fault>& faults, const std::string& part) {
+  return contains(sentences(faults), part);
 }
 
 }  // namespace weft::schedule

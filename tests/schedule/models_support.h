@@ -7,6 +7,7 @@
 
 #include "weft/config/model_config.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/fault.h"
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
@@ -41,6 +42,8 @@ Graph with_swapped(const Graph& graph, std::size_t i);
 std::string node_complaint(const std::string& text);
 std::string graph_complaint(const std::string& text);
 
+std::vector<std::string> sentences(const std::vector<Fault>& faults);
 bool contains(const std::vector<std::string>& complaints, const std::string& part);
+bool contains(const std::vector<Fault>& faults, const std::string& part);
 
 }  // namespace weft::schedule

@@ -96,7 +96,7 @@ TEST_F(PlanFiles, DoubledNodesAreNamed) {
 TEST_F(PlanFiles, MissingAndMisplacedNodesAreNamedWithTheirFile) {
   write_orders(folder_, plans_of(kPlain));
   change(0, "compute  0W0.route\n", "");
-  EXPECT_EQ(complaint_of_taking(kPlain), file(0) + ": 0W0.route is missing");
+  EXPECT_TRUE(complaint_of_taking(kPlain).starts_with(file(0) + ": 0W0.route is missing\n"));
   write_orders(folder_, plans_of(kPlain));
   change(0,
          "compute  0F0.attention\ncompute  0F0.route\n",
@@ -149,7 +149,10 @@ TEST_F(PlanFiles, AFileThatLacksManyNodesIsComplainedAboutInAFewLines) {
   ASSERT_EQ(dropped, 24u);
   base::write_whole(file(0), kept);
   const std::string wrong = complaint_of_taking(longer);
-  EXPECT_EQ(base::split(wrong, '\n').size(), 20u) << wrong;
+  const std::vector<std::string> lines = base::split(wrong, '\n');
+  const auto is_fault = [&](const std::string& line) { return line.starts_with(file(0)); };
+  EXPECT_EQ(std::ranges::count_if(lines, is_fault), 20) << wrong;
+  EXPECT_LT(lines.size(), 40u) << wrong;
   EXPECT_TRUE(contains(wrong, "... and 4 more like these")) << wrong;
 }
 

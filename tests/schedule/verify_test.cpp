@@ -18,7 +18,7 @@ class Verify : public ::testing::Test {
   static constexpr int kMicroBatches = 2;
 
   std::vector<std::string> complaints(const Graph& graph) const {
-    return verify(graph, anatomy_, kMicroBatches, StepKind::Training);
+    return sentences(verify(graph, anatomy_, kMicroBatches, StepKind::Training));
   }
 
   const Anatomy anatomy_ = describe(tied_model_of("dm", 2), kEverySum);

@@ -1,3 +1,5 @@
+#include "weft/schedule/verify_union.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,15 +10,26 @@
 #include "weft/base/text.h"
 #include "weft/schedule/builders/pipeline.h"
 #include "weft/schedule/text/text.h"
-#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace verify_union_test {
 
-std::vector<std::string> check(const std::vector<Graph>& graphs, const MembersOf& members) {
+std::vector<const Graph*> pointers_to(const std::vector<Graph>& graphs) {
   std::vector<const Graph*> pointers;
   for (const Graph& graph : graphs) pointers.push_back(&graph);
-  return verify_union(pointers, members);
+  return pointers;
+}
+
+std::vector<std::string> check(const std::vector<Graph>& graphs, const MembersOf& members) {
+  return sentences(verify_union(pointers_to(graphs), members));
+}
+
+// Waits of the only fault of these graphs.
+std::vector<std::string> circle_of(const std::vector<Graph>& graphs, const MembersOf& members) {
+  const std::vector<Fault> faults = verify_union(pointers_to(graphs), members);
+  if (faults.size() != 1) return {base::text("{} faults", faults.size())};
+  EXPECT_TRUE(contains(faults, "wait for each other in a circle")) << faults[0].what;
+  return faults[0].waits;
 }
 
 // Four ranks: ep pairs {0, 1} and {2, 3}; the other lanes have all four.
@@ -99,10 +112,9 @@ TEST(VerifyUnionCycle, TwoLanesCrossedBetweenRanks) {
       parse_graph("dp reduce.dense\nep 0F0.dispatch < reduce.dense\n"),
       parse_graph("ep 0F0.dispatch\ndp reduce.dense < 0F0.dispatch\n"),
   };
-  const std::vector<std::string> found = check(graphs, both);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(contains(found, "0F0.dispatch waits for reduce.dense")) << found.front();
-  EXPECT_TRUE(contains(found, "reduce.dense waits for 0F0.dispatch")) << found.front();
+  const std::vector<std::string> circle{"rank 0: 0F0.dispatch waits for reduce.dense",
+                                        "rank 1: reduce.dense waits for 0F0.dispatch"};
+  EXPECT_EQ(circle_of(graphs, both), circle);
 }
 
 TEST(VerifyUnionCycle, GoesThroughLocalNodesAndNamesTheirRank) {
@@ -110,10 +122,13 @@ TEST(VerifyUnionCycle, GoesThroughLocalNodesAndNamesTheirRank) {
       parse_graph("dp totals\ncompute 0F0.experts < totals\nep 0F0.combine < 0F0.experts\n"),
       parse_graph("ep 0F0.combine\nhost 0F0.sizes < 0F0.combine\ndp totals\n"),
   };
-  const std::vector<std::string> found = check(graphs, both);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(contains(found, "0F0.experts on rank 0 waits for totals")) << found.front();
-  EXPECT_TRUE(contains(found, "0F0.sizes on rank 1 waits for 0F0.combine")) << found.front();
+  const std::vector<std::string> circle{
+      "rank 0: 0F0.experts waits for totals",
+      "rank 1: totals waits for 0F0.sizes: a host node before it",
+      "rank 1: 0F0.sizes waits for 0F0.combine",
+      "rank 0: 0F0.combine waits for 0F0.experts",
+  };
+  EXPECT_EQ(circle_of(graphs, both), circle);
 }
 
 // Rank 0 is only a victim; the message names the ranks of the cycle.
@@ -124,16 +139,16 @@ TEST(VerifyUnionCycle, TellsTheCircleFromWhatIsStuckBehindIt) {
       parse_graph("ep 0F0.counts\ncp 0F0.merge < 0F0.counts\ndp norm < 0F0.merge\n"),
       parse_graph("cp 0F0.merge\nep 0F0.counts < 0F0.merge\ndp norm < 0F0.counts\n"),
   };
-  const std::vector<std::string> found = check(graphs, [](int rank, const Entry& entry) {
+  const auto members = [](int rank, const Entry& entry) {
     return entry.lane == Lane::Cp && rank < 2 ? std::vector{0, 1}
            : entry.lane == Lane::Cp           ? std::vector{2, 3}
                                               : pairs_of_four(rank, entry);
-  });
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(contains(found, "0F0.counts")) << found.front();
-  EXPECT_TRUE(contains(found, "0F0.merge")) << found.front();
-  EXPECT_FALSE(contains(found, "norm")) << found.front();
-  EXPECT_FALSE(contains(found, "F0.embed")) << found.front();
+  };
+  const std::vector<std::string> circle{"rank 2: 0F0.merge waits for 0F0.counts",
+                                        "rank 3: 0F0.counts waits for 0F0.merge"};
+  EXPECT_EQ(circle_of(graphs, members), circle);
+  EXPECT_EQ(check(graphs, members),
+            std::vector<std::string>{"ranks 2, 3 wait for each other in a circle"});
 }
 
 TEST(VerifyUnionCycle, CrossedIssueWithoutWaitsIsFine) {
@@ -144,10 +159,8 @@ TEST(VerifyUnionCycle, CrossedIssueWithoutWaitsIsFine) {
   EXPECT_EQ(check(graphs, both), std::vector<std::string>{});
 }
 
-std::vector<std::string> check_calls(const std::vector<Graph>& graphs, const MembersOf& members) {
-  std::vector<const Graph*> pointers;
-  for (const Graph& graph : graphs) pointers.push_back(&graph);
-  return verify_calls(pointers, members);
+std::vector<Fault> check_calls(const std::vector<Graph>& graphs, const MembersOf& members) {
+  return verify_calls(pointers_to(graphs), members);
 }
 
 TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
@@ -158,7 +171,7 @@ TEST_F(VerifyUnion, EveryPlanHasOneOrderOfCalls) {
                                                                       const Entry& entry) {
       return stages_of_entry(pipeline, rank, entry);
     };
-    EXPECT_EQ(check_calls(training, members), std::vector<std::string>{}) << name(c);
+    EXPECT_EQ(sentences(check_calls(training, members)), std::vector<std::string>{}) << name(c);
   }
 }
 
@@ -168,11 +181,15 @@ TEST_F(VerifyUnion, CallsTheOtherWayRoundOnAnotherLaneAreReported) {
   std::vector<Graph> graphs(4, graph_);
   std::vector<Entry>& entries = graphs[1].entries;
   const std::size_t ep = find(graph_, "1F0.combine"), dp = find(graph_, "reduce.expert");
-  EXPECT_EQ(check_calls(graphs, pairs_of_four), std::vector<std::string>{});
+  EXPECT_TRUE(check_calls(graphs, pairs_of_four).empty());
   std::swap(entries[ep], entries[dp]);
-  const std::vector<std::string> found = check_calls(graphs, pairs_of_four);
+  const std::vector<Fault> found = check_calls(graphs, pairs_of_four);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_NE(found[0].find("reduce.expert"), std::string::npos) << found[0];
+  EXPECT_EQ(found[0].what, "ranks 0, 1 call collectives in orders that make a circle");
+  const std::vector<std::string> circle{
+      "rank 0: reduce.expert waits for 1D1.dispatch: the collective before it",
+      "rank 1: 1D1.dispatch waits for reduce.expert: 7 collectives before it"};
+  EXPECT_EQ(found[0].waits, circle);
 }
 
 // Data that a stage receives back was computed from its send. New data was sent after the previous

@@ -26,6 +26,7 @@
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
 #include "weft/schedule/plan_ranks.h"
+#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace {
@@ -177,6 +178,21 @@ MembersOf members_of(const std::vector<RankPlan>& plans) {
   };
 }
 
+// Complaints of a verification of all ranks together, about training and forward graphs.
+std::vector<std::string> complaints_of_all(const std::vector<RankPlan>& plans,
+                                           decltype(verify_union)& verification) {
+  const MembersOf members = members_of(plans);
+  std::vector<std::string> complaints;
+  for (const auto graph : {&RankPlan::training, &RankPlan::forward}) {
+    std::vector<const Graph*> graphs;
+    for (const RankPlan& plan : plans) graphs.push_back(&(plan.*graph));
+    for (std::string& complaint : complaints_of(verification(graphs, members), graphs)) {
+      complaints.push_back(std::move(complaint));
+    }
+  }
+  return complaints;
+}
+
 }  // namespace
 
 PipelineShape pipeline_shape(const config::Config& config, std::int64_t dp, int pp_rank) {
@@ -265,28 +281,20 @@ std::vector<RankPlan> plan_step(const config::Config& config,
 
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans) {
   std::vector<std::string> complaints;
-  const int pp = static_cast<int>(plans.size());
-  std::vector<const Graph*> training, forward;
   for (const RankPlan& plan : plans) {
-    for (const StepKind kind : {StepKind::Training, StepKind::ForwardOnly}) {
-      const Graph& graph = kind == StepKind::Training ? plan.training : plan.forward;
-      for (const std::string& complaint :
-           verify(graph, plan.anatomy, plan.shape.micro_batches, kind)) {
+    for (const auto& [graph, kind] : {std::pair(&plan.training, StepKind::Training),
+                                      std::pair(&plan.forward, StepKind::ForwardOnly)}) {
+      const std::vector<Fault> faults =
+          verify(*graph, plan.anatomy, plan.shape.micro_batches, kind);
+      for (const std::string& complaint : complaints_of(faults, {graph})) {
         complaints.push_back(
-            pp == 1 ? complaint
-                    : base::text("pipeline rank {}: {}", plan.anatomy.pp_rank, complaint));
+            plans.size() == 1
+                ? complaint
+                : base::text("pipeline rank {}: {}", plan.anatomy.pp_rank, complaint));
       }
     }
-    training.push_back(&plan.training);
-    forward.push_back(&plan.forward);
   }
-  if (!complaints.empty()) return complaints;
-  const MembersOf members = members_of(plans);
-  complaints = verify_union(training, members);
-  for (std::string& complaint : verify_union(forward, members)) {
-    complaints.push_back(std::move(complaint));
-  }
-  return complaints;
+  return complaints.empty() ? complaints_of_all(plans, verify_union) : complaints;
 }
 
 void note_sends_over(std::vector<RankPlan>& plans, int pp_rank) {
@@ -302,16 +310,7 @@ void note_sends_over(std::vector<RankPlan>& plans, int pp_rank) {
 }
 
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans) {
-  const MembersOf members = members_of(plans);
-  std::vector<std::string> complaints;
-  for (const auto graph : {&RankPlan::training, &RankPlan::forward}) {
-    std::vector<const Graph*> graphs;
-    for (const RankPlan& plan : plans) graphs.push_back(&(plan.*graph));
-    for (std::string& complaint : verify_calls(graphs, members)) {
-      complaints.push_back(std::move(complaint));
-    }
-  }
-  return complaints;
+  return complaints_of_all(plans, verify_calls);
 }
 
 std::vector<int> stages_of_entry(const derive::Pipeline& pipeline,

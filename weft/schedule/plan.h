@@ -9,7 +9,7 @@
 #include "weft/schedule/anatomy.h"
 #include "weft/schedule/builders/turns.h"
 #include "weft/schedule/graph.h"
-#include "weft/schedule/verify.h"
+#include "weft/schedule/verify_union.h"
 
 namespace weft::schedule {
 
@@ -30,14 +30,15 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                                 config::RowBudget budget = config::RowBudget::AsConfigured,
                                 const Detail& detail = {});
 
-// Verifies every plan alone and all together; returns errors that name nodes.
+// Verifies every plan alone and all together. Returns errors that name nodes; the first one is
+// drawn (fault.h).
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans);
 
 // Stores in the plan of that pipeline rank the sends that each receive proves complete; after
 // verify_plan.
 void note_sends_over(std::vector<RankPlan>& plans, int pp_rank);
 
-// Further conditions of NCCL: see verify_calls in verify.h.
+// Further conditions of NCCL: see verify_calls in verify_union.h.
 std::vector<std::string> verify_plan_calls(const std::vector<RankPlan>& plans);
 
 // Members of an entry's operation by pipeline rank: one rank represents its whole stage.

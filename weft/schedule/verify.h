@@ -1,44 +1,20 @@
-// Verification of an order before it runs, whatever its origin.
+// Verification of one rank's order before it runs, whatever its origin.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/fault.h"
 #include "weft/schedule/graph.h"
 
 namespace weft::schedule {
 
 // Verifies one rank's graph. Waits name earlier entries. Every node of the anatomy appears exactly
 // once, on its lane, and no other node does. Lanes and waits imply every required dependency.
-// Returns errors that name nodes.
-std::vector<std::string> verify(const Graph& graph,
-                                const Anatomy& anatomy,
-                                int micro_batches,
-                                StepKind kind);
-
-// Verifies all ranks together. Members of a group issue the same operations in the same order;
-// sends match the order of their receives. The union of the graphs, with each operation merged into
-// one node, has no cycle: it cannot deadlock.
-//
-// members(rank, entry) gives the ranks of an entry's operation, including itself; for a send or a
-// receive the sender, then the receiver. "Ranks" may be classes of ranks with one graph (the stages
-// of a pipeline): a cycle among ranks is a cycle among their classes.
-using MembersOf = std::function<std::vector<int>(int rank, const Entry& entry)>;
-std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
-                                      const MembersOf& members);
-
-// For each entry that receives: sends of the same rank, at most one per lane, that have ended when
-// it ends; empty for other entries. A message proves them complete, because its sender had received
-// them before.
-using SendsOver = std::vector<std::vector<int>>;
-SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank);
-
-// For backends that run a rank's collectives one by one across groups and lanes, as NCCL may.
-// Verifies that one order of all collectives exists that every rank follows. Sends and receives are
-// separate: each direction has its own channel.
-std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
-                                      const MembersOf& members);
+// Faults are of graph 0.
+std::vector<Fault> verify(const Graph& graph,
+                          const Anatomy& anatomy,
+                          int micro_batches,
+                          StepKind kind);
 
 }  // namespace weft::schedule

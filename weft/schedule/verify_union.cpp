@@ -1,12 +1,15 @@
+#include "weft/schedule/verify_union.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/piece_table.h"
-#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace {
@@ -30,7 +33,7 @@ Lane sending_lane(Lane lane) {
 // Channels of all ranks, numbered, with every rank's operations in them.
 class Channels {
  public:
-  Channels(const std::vector<const Graph*>& graphs, const MembersOf& members) {
+  Channels(const std::vector<const Graph*>& graphs, const MembersOf& members) : graphs_(graphs) {
     for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
       std::vector<int>& numbers = of_entry_.emplace_back();
       for (const Entry& entry : graphs[rank]->entries) {
@@ -42,7 +45,8 @@ class Channels {
             numbers_.try_emplace(std::move(channel), static_cast<int>(numbers_.size()));
         if (is_new) operations_.emplace_back();
         numbers.back() = found->second;
-        operations_[at(found->second)][static_cast<int>(rank)].push_back(entry.node);
+        operations_[at(found->second)][static_cast<int>(rank)].push_back(
+            static_cast<int>(numbers.size()) - 1);
       }
     }
   }
@@ -50,65 +54,83 @@ class Channels {
   int of(std::size_t rank, std::size_t entry) const { return of_entry_[rank][entry]; }
 
   // First difference between two members' orders, if any.
-  std::vector<std::string> compare() const {
-    std::vector<std::string> complaints;
+  std::vector<Fault> compare() const {
+    std::vector<Fault> faults;
     for (const auto& [channel, number] : numbers_) {
-      const std::map<int, std::vector<Node>>& by_rank = operations_[at(number)];
       const int first = channel.members.front();
       for (const int member : channel.members) {
         if (member == first) continue;
-        const std::string complaint =
-            compare(channel, first, of_rank(by_rank, first), member, of_rank(by_rank, member));
-        if (!complaint.empty()) complaints.push_back(complaint);
+        if (auto fault = compare(channel, number, first, member)) {
+          faults.push_back(std::move(*fault));
+        }
       }
     }
-    return complaints;
+    return faults;
   }
 
  private:
-  static const std::vector<Node>& of_rank(const std::map<int, std::vector<Node>>& by_rank,
-                                          int rank) {
-    static const std::vector<Node> kNothing;
+  // Entries of a rank in a channel.
+  const std::vector<int>& entries_of(int number, int rank) const {
+    static const std::vector<int> kNothing;
+    const std::map<int, std::vector<int>>& by_rank = operations_[at(number)];
     const auto found = by_rank.find(rank);
     return found == by_rank.end() ? kNothing : found->second;
   }
 
-  static std::string compare(const Channel& channel,
-                             int rank,
-                             const std::vector<Node>& mine,
-                             int peer,
-                             const std::vector<Node>& theirs) {
-    const auto name = [](const std::vector<Node>& nodes, std::size_t i) {
-      return i < nodes.size() ? print(nodes[i]) : std::string("nothing");
-    };
+  const Node& node(int rank, int entry) const { return graphs_[at(rank)]->entries[at(entry)].node; }
+
+  std::optional<Fault> compare(const Channel& channel, int number, int rank, int peer) const {
+    const std::vector<int>&mine = entries_of(number, rank), &theirs = entries_of(number, peer);
     for (std::size_t i = 0; i < std::max(mine.size(), theirs.size()); ++i) {
       const bool both = i < mine.size() && i < theirs.size();
-      if (both && meeting_of(mine[i]) == meeting_of(theirs[i])) continue;
-      return base::text("lane {}: operation {} is {} on rank {} and {} on rank {}",
-                        word(channel.lane),
-                        i,
-                        name(mine, i),
-                        rank,
-                        name(theirs, i),
-                        peer);
+      if (both && meeting_of(node(rank, mine[i])) == meeting_of(node(peer, theirs[i]))) continue;
+      Fault fault;
+      const auto name = [&](int of, const std::vector<int>& entries) {
+        if (i >= entries.size()) return std::string("nothing");
+        fault.wrong.push_back({.rank = of, .entry = entries[i]});
+        return print(node(of, entries[i]));
+      };
+      const std::string own = name(rank, mine), other = name(peer, theirs);
+      fault.what = base::text("lane {}: operation {} is {} on rank {} and {} on rank {}",
+                              word(channel.lane),
+                              i,
+                              own,
+                              rank,
+                              other,
+                              peer);
+      fault.fix = both ? base::text("issue the operations of lane {} in one order on both ranks",
+                                    word(channel.lane))
+                       : base::text("issue {} on both ranks, or on neither",
+                                    own == "nothing" ? other : own);
+      return fault;
     }
-    return "";
+    return std::nullopt;
   }
 
+  const std::vector<const Graph*>& graphs_;
   std::map<Channel, int> numbers_;
-  std::vector<std::map<int, std::vector<Node>>> operations_;  // by channel and rank
-  std::vector<std::vector<int>> of_entry_;                    // by rank and entry; -1: local
+  std::vector<std::map<int, std::vector<int>>> operations_;  // entries by channel and rank
+  std::vector<std::vector<int>> of_entry_;                   // by rank and entry; -1: local
 };
 
 // Order relation. Ends: what must have ended before, by lanes and waits. Calls: the collective that
 // a rank calls before, on any lane.
 enum class After { Ends, Calls };
 
+// Reason for which an entry comes after another one of its rank.
+enum class Why { Lane, Host, Wait, Call };
+
+// Entry `waiter` of a rank comes after its entry `waited`.
+struct Step {
+  int rank = 0, waiter = 0, waited = 0;
+  Why why = Why::Wait;
+};
+
 // Graph of entries; the entries of one operation share a vertex.
 class Union {
  public:
   Union(const std::vector<const Graph*>& graphs, const Channels& channels, After after)
-      : graphs_(graphs) {
+      : graphs_(graphs), channels_(channels), after_(after) {
     vertex_.resize(graphs.size());
     for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
       for (std::size_t i = 0; i < graphs[rank]->entries.size(); ++i) {
@@ -118,7 +140,11 @@ class Union {
     edges_.resize(owners_.size());
     incoming_.resize(owners_.size());
     for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
-      after == After::Ends ? connect(rank) : connect_calls(rank, channels);
+      for_each_step(rank, [&](const Step& step) {
+        const int from = vertex_[rank][at(step.waited)], to = vertex_[rank][at(step.waiter)];
+        edges_[at(from)].push_back(to);
+        ++incoming_[at(to)];
+      });
     }
   }
 
@@ -153,13 +179,25 @@ class Union {
     return over;
   }
 
-  // Cycle of vertices that wait for each other; empty: none.
-  std::vector<std::string> find_cycle() {
+  // Circle of entries that wait for each other, one step a wait; empty: none.
+  std::vector<Step> find_circle() const {
     std::vector<int> missing = incoming_;
     if (in_order(missing).size() == owners_.size()) return {};
-    incoming_ = missing;
-    return {base::text("the ranks wait for each other in a circle: {}",
-                       fmt::join(name_circle(), " waits for "))};
+    const std::vector<int> circle = short_circle(missing);
+    std::map<int, std::size_t> place;  // vertex to place
+    for (std::size_t i = 0; i < circle.size(); ++i) place[circle[i]] = i;
+    std::vector<std::optional<Step>> steps(circle.size());
+    for (std::size_t rank = 0; rank < graphs_.size(); ++rank) {
+      for_each_step(rank, [&](const Step& step) {
+        const auto waiter = place.find(vertex_[rank][at(step.waiter)]);
+        if (waiter == place.end()) return;
+        const int next = circle[(waiter->second + 1) % circle.size()];
+        if (vertex_[rank][at(step.waited)] == next) steps[waiter->second] = step;
+      });
+    }
+    std::vector<Step> found;
+    for (const std::optional<Step>& step : steps) found.push_back(step.value());
+    return found;
   }
 
  private:
@@ -199,63 +237,60 @@ class Union {
     return next;
   }
 
-  std::string name(int vertex) const {
-    const Owner& owner = owners_[at(vertex)];
-    const Entry& entry = graphs_[owner.rank]->entries[owner.entry];
-    if (is_meeting(entry) && !is_exchange(entry.node)) return print(entry.node);
-    return base::text("{} on rank {}", print(entry.node), owner.rank);
-  }
-
-  // A vertex that never becomes ready waits for another such vertex, so following these waits
-  // backwards ends in a cycle.
-  std::vector<std::string> name_circle() const {
+  // Circle of vertices without a shorter way back to its first one; each waits for the next, the
+  // last for the first. `missing`: open predecessors of the vertices that never become ready.
+  std::vector<int> short_circle(const std::vector<int>& missing) const {
+    // A vertex that never becomes ready waits for another one. So the way back ends in a circle.
     std::vector<int> blocked_by(owners_.size(), -1);
-    int v = -1;
+    int start = -1;
     for (std::size_t from = 0; from < owners_.size(); ++from) {
-      if (incoming_[from] == 0) continue;
+      if (missing[from] == 0) continue;
       for (const int to : edges_[from]) blocked_by[at(to)] = static_cast<int>(from);
-      v = static_cast<int>(from);
+      start = static_cast<int>(from);
     }
-    for (std::size_t steps = 0; steps < owners_.size(); ++steps) v = blocked_by[at(v)];
-    const int first = v;
-    std::vector<std::string> names{name(first)};
-    do {
-      v = blocked_by[at(v)];
-      names.push_back(name(v));
-    } while (v != first);
-    return names;
+    for (std::size_t steps = 0; steps < owners_.size(); ++steps) start = blocked_by[at(start)];
+    std::vector<int> waits_for(owners_.size(), -1);
+    std::vector<int> reached{start};
+    for (std::size_t i = 0; waits_for[at(start)] < 0; ++i) {
+      for (const int next : edges_[at(reached[i])]) {
+        if (missing[at(next)] == 0 || waits_for[at(next)] >= 0) continue;
+        waits_for[at(next)] = reached[i];
+        reached.push_back(next);
+      }
+    }
+    std::vector<int> circle{start};
+    for (int v = waits_for[at(start)]; v != start; v = waits_for[at(v)]) circle.push_back(v);
+    return circle;
   }
 
-  void connect(std::size_t rank) {
+  // Calls visit(step) for what each entry of a rank directly comes after.
+  template <typename Visit>
+  void for_each_step(std::size_t rank, const Visit& visit) const {
     std::array<int, kLanes> last;
     last.fill(-1);
+    int called = -1;
     const std::vector<Entry>& entries = graphs_[rank]->entries;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      const auto lane = static_cast<std::size_t>(entries[i].lane);
+    const int size = static_cast<int>(entries.size()), own = static_cast<int>(rank);
+    for (int i = 0; i < size; ++i) {
+      const Entry& entry = entries[at(i)];
+      if (after_ == After::Calls) {
+        if (channels_.of(rank, at(i)) < 0 || is_exchange(entry.node)) continue;
+        if (called >= 0) visit(Step{own, i, called, Why::Call});
+        called = i;
+        continue;
+      }
+      const auto lane = static_cast<std::size_t>(entry.lane);
       const int host = last[static_cast<std::size_t>(Lane::Host)];
-      if (last[lane] >= 0) edge(rank, last[lane], static_cast<int>(i));
-      if (host >= 0) edge(rank, host, static_cast<int>(i));
-      for (const int wait : entries[i].waits) edge(rank, wait, static_cast<int>(i));
-      last[lane] = static_cast<int>(i);
+      if (last[lane] >= 0) visit(Step{own, i, last[lane], Why::Lane});
+      if (host >= 0) visit(Step{own, i, host, Why::Host});
+      for (const int wait : entry.waits) visit(Step{own, i, wait, Why::Wait});
+      last[lane] = i;
     }
-  }
-
-  void connect_calls(std::size_t rank, const Channels& channels) {
-    int last = -1;
-    for (std::size_t i = 0; i < graphs_[rank]->entries.size(); ++i) {
-      if (channels.of(rank, i) < 0 || is_exchange(graphs_[rank]->entries[i].node)) continue;
-      if (last >= 0) edge(rank, last, static_cast<int>(i));
-      last = static_cast<int>(i);
-    }
-  }
-
-  void edge(std::size_t rank, int from, int to) {
-    const int a = vertex_[rank][at(from)], b = vertex_[rank][at(to)];
-    edges_[at(a)].push_back(b);
-    ++incoming_[at(b)];
   }
 
   const std::vector<const Graph*>& graphs_;
+  const Channels& channels_;
+  After after_;
   std::vector<std::vector<int>> vertex_;
   std::map<std::pair<int, Node>, int> operations_;
   std::vector<Owner> owners_;
@@ -263,23 +298,114 @@ class Union {
   std::vector<int> incoming_;
 };
 
+// Consecutive steps along one lane, or along the calls of one rank, as one.
+struct Run {
+  Step step;
+  int between = 0;  // entries that it passes
+};
+
+bool go_on(const Step& before, const Step& step) {
+  return before.rank == step.rank && before.waited == step.waiter && before.why == step.why &&
+         (step.why == Why::Lane || step.why == Why::Call);
+}
+
+// Runs of a circle, from its least entry that is not inside a run.
+std::vector<Run> runs_of(std::vector<Step> steps) {
+  std::size_t first = 0;
+  const auto key = [&](std::size_t i) { return std::pair(steps[i].rank, steps[i].waiter); };
+  const auto is_inside = [&](std::size_t i) {
+    return go_on(steps[(i + steps.size() - 1) % steps.size()], steps[i]);
+  };
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (is_inside(first) || (!is_inside(i) && key(i) < key(first))) first = i;
+  }
+  std::ranges::rotate(steps, steps.begin() + static_cast<std::ptrdiff_t>(first));
+  std::vector<Run> runs;
+  for (const Step& step : steps) {
+    if (!runs.empty() && go_on(runs.back().step, step)) {
+      runs.back().step.waited = step.waited;
+      ++runs.back().between;
+    } else {
+      runs.push_back({.step = step});
+    }
+  }
+  return runs;
+}
+
+std::string reason_of(const Run& run, Lane lane) {
+  switch (run.step.why) {
+    case Why::Wait:
+      return "";
+    case Why::Host:
+      return ": a host node before it";
+    case Why::Call:
+      if (run.between == 0) return ": the collective before it";
+      return base::text(": {} before it", base::counted(run.between + 1, "collective"));
+    case Why::Lane:
+      if (run.between == 0) return base::text(": the node before it on lane {}", word(lane));
+      return base::text(": {} before it on lane {}",
+                        base::counted(run.between + 1, "node"),
+                        word(lane));
+  }
+  return "";
+}
+
+// Fault of a circle; `what` names it behind the ranks.
+Fault circle_fault(const std::vector<const Graph*>& graphs,
+                   const std::vector<Step>& steps,
+                   std::string_view what) {
+  Fault fault;
+  std::set<int> ranks;
+  std::set<Position> wrong;
+  const std::vector<Run> runs = runs_of(steps);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Step& step = runs[i].step;
+    const std::vector<Entry>& entries = graphs[at(step.rank)]->entries;
+    const Entry &waiter = entries[at(step.waiter)], &waited = entries[at(step.waited)];
+    ranks.insert(step.rank);
+    wrong.insert({.rank = step.rank, .entry = step.waiter});
+    wrong.insert({.rank = step.rank, .entry = step.waited});
+    fault.waits.push_back(base::text("rank {}: {} waits for {}{}",
+                                     step.rank,
+                                     print(waiter.node),
+                                     print(waited.node),
+                                     reason_of(runs[i], waiter.lane)));
+    const Step& next = runs[(i + 1) % runs.size()].step;
+    const Node& met = graphs[at(next.rank)]->entries[at(next.waiter)].node;
+    if (met == waited.node) continue;
+    fault.waits.push_back(base::text("        {} is one operation with {} of rank {}",
+                                     print(waited.node),
+                                     print(met),
+                                     next.rank));
+  }
+  fault.wrong.assign(wrong.begin(), wrong.end());
+  fault.what = base::text("ranks {} {}", fmt::join(ranks, ", "), what);
+  fault.fix =
+      "break the circle at one of these waits: move one of its two nodes, or remove the wait";
+  return fault;
+}
+
 }  // namespace
 
-std::vector<std::string> verify_union(const std::vector<const Graph*>& graphs,
-                                      const MembersOf& members) {
+std::vector<Fault> verify_union(const std::vector<const Graph*>& graphs, const MembersOf& members) {
   const Channels channels(graphs, members);
-  std::vector<std::string> complaints = channels.compare();
-  if (!complaints.empty()) return complaints;
-  return Union(graphs, channels, After::Ends).find_cycle();
+  std::vector<Fault> faults = channels.compare();
+  if (!faults.empty()) return faults;
+  const std::vector<Step> circle = Union(graphs, channels, After::Ends).find_circle();
+  if (circle.empty()) return {};
+  return {circle_fault(graphs, circle, "wait for each other in a circle")};
 }
 
 SendsOver sends_over(const std::vector<const Graph*>& graphs, const MembersOf& members, int rank) {
-  return Union(graphs, Channels(graphs, members), After::Ends).sends_over(at(rank));
+  const Channels channels(graphs, members);
+  return Union(graphs, channels, After::Ends).sends_over(at(rank));
 }
 
-std::vector<std::string> verify_calls(const std::vector<const Graph*>& graphs,
-                                      const MembersOf& members) {
-  return Union(graphs, Channels(graphs, members), After::Calls).find_cycle();
+std::vector<Fault> verify_calls(const std::vector<const Graph*>& graphs, const MembersOf& members) {
+  const Channels channels(graphs, members);
+  const std::vector<Step> circle = Union(graphs, channels, After::Calls).find_circle();
+  if (circle.empty()) return {};
+  return {circle_fault(graphs, circle, "call collectives in orders that make a circle")};
 }
 
 }  // namespace weft::schedule

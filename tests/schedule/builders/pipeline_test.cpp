@@ -56,10 +56,11 @@ TEST(Accumulation, EveryGraphVerifies) {
       for (const int micro_batches : {1, 2, 5}) {
         EXPECT_EQ(
             fmt::format("{}",
-                        fmt::join(verify(build_training(anatomy, {.micro_batches = micro_batches}),
-                                         anatomy,
-                                         micro_batches,
-                                         StepKind::Training),
+                        fmt::join(sentences(verify(
+                                      build_training(anatomy, {.micro_batches = micro_batches}),
+                                      anatomy,
+                                      micro_batches,
+                                      StepKind::Training)),
                                   "; ")),
             "")
             << layers << " " << choice << " " << micro_batches;

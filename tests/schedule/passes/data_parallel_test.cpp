@@ -9,6 +9,7 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/base/text.h"
 #include "weft/schedule/text/text.h"
+#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace data_parallel_test {
@@ -104,7 +105,8 @@ TEST(DataParallel, AReductionWithoutItsWaitAndAGatherTooLateAreFound) {
   Graph graph = plan.training;
   graph.entries[find(graph, "reduce.dense#0")].waits.clear();
   const auto complaints = [&] {
-    return joined(verify(graph, plan.anatomy, plan.shape.micro_batches, StepKind::Training));
+    return joined(
+        sentences(verify(graph, plan.anatomy, plan.shape.micro_batches, StepKind::Training)));
   };
   EXPECT_NE(complaints().find("reduce.dense#0 may start before W1.head is over"), std::string::npos)
       << complaints();

@@ -12,6 +12,7 @@
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/text/text.h"
+#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace parts_test {

@@ -72,7 +72,9 @@ std::string verdict_text(const ScheduleReport& report) {
                                 report.valid() ? "yes" : "no",
                                 base::counted(static_cast<std::int64_t>(nodes_of(report)), "node"),
                                 base::counted(std::ssize(report.plans), "graph"));
-  for (const std::string& complaint : report.complaints) text += "  " + complaint + '\n';
+  for (const std::string& complaint : report.complaints) {
+    for (const std::string& line : base::split(complaint, '\n')) text += "  " + line + '\n';
+  }
   return text;
 }
 

@@ -11,7 +11,7 @@
 
 #include "weft/exec/real/lanes.h"
 #include "weft/schedule/graph.h"
-#include "weft/schedule/verify.h"
+#include "weft/schedule/verify_union.h"
 #include "weft/trace/span.h"
 
 namespace weft::exec {

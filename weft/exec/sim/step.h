@@ -8,7 +8,7 @@
 
 #include "weft/grid/fabric.h"
 #include "weft/schedule/graph.h"
-#include "weft/schedule/verify.h"
+#include "weft/schedule/verify_union.h"
 #include "weft/trace/span.h"
 
 namespace weft::exec::sim {

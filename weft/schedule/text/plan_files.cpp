@@ -8,6 +8,7 @@
 #include "weft/base/text.h"
 #include "weft/schedule/node_index.h"
 #include "weft/schedule/text/text.h"
+#include "weft/schedule/verify.h"
 
 namespace weft::schedule {
 namespace {
@@ -128,8 +129,9 @@ std::vector<std::string> verify_orders(const fs::path& folder, const std::vector
   for (const RankPlan& plan : plans) {
     const std::string file = file_of(folder, plan.anatomy.pp_rank).string();
     if (const auto why = written_for_another(plan)) return {base::text("{}: {}", file, *why)};
-    for (const std::string& complaint :
-         verify(plan.training, plan.anatomy, plan.shape.micro_batches, StepKind::Training)) {
+    const std::vector<Fault> faults =
+        verify(plan.training, plan.anatomy, plan.shape.micro_batches, StepKind::Training);
+    for (const std::string& complaint : complaints_of(faults, {&plan.training})) {
       complaints.push_back(base::text("{}: {}", file, complaint));
     }
   }
