@@ -105,7 +105,7 @@ TEST(ZeroBubble, ReachesItsBarFromTheCostsOfARun) {
       if (node.layer == schedule::kNone || node.micro_batch != 0) continue;
       // Norms, router and other nodes that do not wait run in the turn of input gradients.
       const bool waits =
-          schedule::may_wait(plans[static_cast<std::size_t>(rank)].anatomy.flow, node);
+          schedule::may_be_delayed(plans[static_cast<std::size_t>(rank)].anatomy.flow, node);
       const bool stays = node.direction == Direction::W && !waits;
       sums[stays ? Direction::D : node.direction] += seconds * (rank == 2 ? 1.5 : 1) / 4;
     }

@@ -176,7 +176,7 @@ TEST(Plan, AVHandsOverAtItsTurn) {
   EXPECT_TRUE(first[0].has_embed && first[1].has_head);
   EXPECT_EQ(plans[0].anatomy.tie, Tie::Local);
   EXPECT_EQ(plans[1].anatomy.tie, Tie::None);
-  EXPECT_TRUE(last[0].hands_over && last[1].takes_over);
+  EXPECT_TRUE(last[0].output_stays_on_rank && last[1].input_stays_on_rank);
   EXPECT_FALSE(last[0].sends() || last[1].receives());
   const Graph& graph = plans[1].training;
   EXPECT_TRUE(Reach(graph).before(find(graph, "1F0.merge"), find(graph, "2F0.attention")));

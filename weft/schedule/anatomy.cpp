@@ -87,10 +87,10 @@ std::vector<Chunk> chunks_of(const config::ModelConfig& model,
                 .has_head = content.loss,
                 .from = rank_of(stage - 1),
                 .to = rank_of(stage + 1)};
-    chunk.takes_over = chunk.from == pp_rank;
-    chunk.hands_over = chunk.to == pp_rank;
-    if (chunk.takes_over) chunk.from = kNone;
-    if (chunk.hands_over) chunk.to = kNone;
+    chunk.input_stays_on_rank = chunk.from == pp_rank;
+    chunk.output_stays_on_rank = chunk.to == pp_rank;
+    if (chunk.input_stays_on_rank) chunk.from = kNone;
+    if (chunk.output_stays_on_rank) chunk.to = kNone;
     chunks.push_back(chunk);
   }
   return chunks;
@@ -200,8 +200,8 @@ void declare_parts(const config::ModelConfig& model,
     }
     declare_bytes(block, part);
     cut_sent_bytes(part);
-    const bool is_passed_by = part.is_exchange_in_steps() || name == Part::Keys;
-    if (part.has_input_gradient() && !is_passed_by) after.clear();
+    const bool has_no_gradient_order = part.is_exchange_in_steps() || name == Part::Keys;
+    if (part.has_input_gradient() && !has_no_gradient_order) after.clear();
     after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
   }
@@ -223,7 +223,8 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
       const bool parts_gradients = has_norm &&
                                    anatomy.flow.weight_gradients == WeightGradients::InTurns &&
                                    row_of(piece.piece).cover != Cover::Unsplit;
-      const bool holds_rows = piece.piece == Piece::Experts && anatomy.flow.would_be_held();
+      const bool holds_rows =
+          piece.piece == Piece::Experts && anatomy.flow.delay_holds_remote_rows();
       if (row_of(piece.piece).is_always_split || has_other_lanes || parts_gradients || holds_rows) {
         pieces.push_back(piece.piece);
       }
@@ -233,19 +234,19 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
 }
 
 // A chunk's output is sent to the next stage, not kept.
-void let_go(PieceAnatomy& piece) {
+void keep_no_output(PieceAnatomy& piece) {
   piece.kept.per_token -= piece.output.per_token;
   piece.output = {};
-  if (!piece.parts.empty()) let_go(piece.parts.back());
+  if (!piece.parts.empty()) keep_no_output(piece.parts.back());
 }
 
-void let_go_of_outputs(Anatomy& anatomy) {
+void keep_no_last_outputs(Anatomy& anatomy) {
   for (const Chunk& chunk : anatomy.chunks) {
     if (!chunk.sends()) continue;
     if (chunk.layers > 0) {
-      let_go(anatomy.layers[at(chunk.end_layer() - 1)].back());
+      keep_no_output(anatomy.layers[at(chunk.end_layer() - 1)].back());
     } else if (chunk.has_embed) {
-      let_go(anatomy.embed.back());
+      keep_no_output(anatomy.embed.back());
     }
   }
 }
@@ -306,7 +307,7 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.pipeline = derive::pipeline_of(model, placement);
   anatomy.pp_rank = pp_rank;
   anatomy.chunks = chunks_of(model, anatomy.pipeline, pp_rank);
-  let_go_of_outputs(anatomy);
+  keep_no_last_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
   anatomy.buckets =
       buckets_of(model, reductions.buffers, derive::holding_of(model, pp_rank, placement));

@@ -111,13 +111,15 @@ struct PieceAnatomy {
   bool is_offloaded = false;
 
   // True if some of its output is absent from device memory between forward and backward.
-  bool is_away() const { return is_recomputed || is_offloaded; }
+  bool is_recomputed_or_offloaded() const { return is_recomputed || is_offloaded; }
   // Bytes absent between forward and backward, if recomputed or offloaded.
-  const Bytes& away() const { return remade != Bytes{} ? remade : output; }
+  const Bytes& absent_bytes() const { return remade != Bytes{} ? remade : output; }
   // True if the absent bytes are the next layer's input.
-  bool hands_on_what_is_away() const { return is_away() && remade == Bytes{} && output != Bytes{}; }
+  bool output_is_recomputed_or_offloaded() const {
+    return is_recomputed_or_offloaded() && remade == Bytes{} && output != Bytes{};
+  }
   // Bytes that an offload copies.
-  const Bytes& copied() const { return travels ? *travels : away(); }
+  const Bytes& offloaded_bytes() const { return travels ? *travels : absent_bytes(); }
   bool is(const PieceName& name) const { return piece == name.piece && part == name.part; }
   // True if nodes of that direction are steps. Weight gradients, O and I cover all steps; in a
   // recomputation, only a ring runs step by step.
@@ -213,7 +215,7 @@ struct Chunk {
   // V.
   int from = kNone, to = kNone;
   // Turn of a V: the previous or next chunk is on this rank too, and data is passed in memory.
-  bool takes_over = false, hands_over = false;
+  bool input_stays_on_rank = false, output_stays_on_rank = false;
 
   int end_layer() const { return first_layer + layers; }
   bool receives() const { return from != kNone; }
@@ -254,7 +256,7 @@ struct TokenFlow {
 
   int sharers() const { return tp * cp; }
   // True if rows from other ranks would be held over several turns.
-  bool would_be_held() const {
+  bool delay_holds_remote_rows() const {
     return weight_gradients == WeightGradients::InTurns && leave_their_rank;
   }
 };
@@ -370,15 +372,15 @@ bool begins_gradient(const Node& node);
 
 // True if a weight gradient may run later than its input gradient. False for router, norms,
 // embedding and head, and for the experts' second product if rows would be held for it.
-bool may_wait(const TokenFlow& flow, const Node& node);
+bool may_be_delayed(const TokenFlow& flow, const Node& node);
 // True for the weight gradient that frees memory for the rank's peak backward: the second product
 // of the last dense feed-forward of a chunk. It runs ahead of its turn, before that backward. It
 // frees the bytes that the backward needs beyond those it frees itself.
-bool makes_room(const Anatomy& anatomy, const Node& node);
-// would_hold_rows: true for the experts' second product if its delay would hold rows. lets_rows_go:
-// true for the part whose input gradient sends the rows away.
-bool would_hold_rows(const TokenFlow& flow, const PieceName& name);
-bool lets_rows_go(const PieceName& name);
+bool frees_memory_for_backward(const Anatomy& anatomy, const Node& node);
+// delay_holds_rows: true for the experts' second product if its delay would hold rows.
+// gradient_returns_rows: true for the part whose input gradient sends the rows away.
+bool delay_holds_rows(const TokenFlow& flow, const PieceName& name);
+bool gradient_returns_rows(const PieceName& name);
 
 // Forward nodes that read the output of a recomputed or offloaded node, which is the first entry.
 // The output is dropped after all of them have been issued. The last piece of a layer is read by

@@ -62,14 +62,15 @@ Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_bat
 // Forward node that makes a chunk's input.
 Node input_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   if (chunk.has_embed) return node_of(anatomy.embed.back(), kNone, Direction::F, micro_batch);
-  if (chunk.takes_over) return output_of(anatomy, anatomy.chunks[at(chunk.index - 1)], micro_batch);
+  if (chunk.input_stays_on_rank)
+    return output_of(anatomy, anatomy.chunks[at(chunk.index - 1)], micro_batch);
   return exchange_of(anatomy.receive, chunk, Direction::F, micro_batch);
 }
 
 // Backward node that makes the gradient of a chunk's output.
 Node gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_batch) {
   if (chunk.has_head) return node_of(anatomy.head.front(), kNone, Direction::D, micro_batch);
-  if (chunk.hands_over) {
+  if (chunk.output_stays_on_rank) {
     return input_gradient_of(anatomy, anatomy.chunks[at(chunk.index + 1)], micro_batch);
   }
   return exchange_of(anatomy.receive, chunk, Direction::D, micro_batch);
@@ -97,7 +98,7 @@ Node input_gradient_of(const Anatomy& anatomy, const Chunk& chunk, int micro_bat
 
 // True if a layer's routing continues the counts of the previous micro-batch: if balance follows
 // it.
-bool counts_on(const Anatomy& anatomy, const Node& node) {
+bool continues_counts(const Anatomy& anatomy, const Node& node) {
   return std::ranges::any_of(anatomy.layers[at(node.layer)], [&](const PieceAnatomy& piece) {
     return piece.piece == Piece::Balance && follows(piece, {node.piece, node.part});
   });
@@ -137,7 +138,7 @@ std::vector<Node> layer_forward_needs(const Anatomy& anatomy, const Node& node) 
     add_beside(anatomy, node, named(anatomy, node.layer, before), needs);
   }
   add_steps(anatomy, node, needs);
-  if (node.micro_batch > 0 && counts_on(anatomy, node)) {
+  if (node.micro_batch > 0 && continues_counts(anatomy, node)) {
     needs.push_back(node_of(piece, node.layer, Direction::F, node.micro_batch - 1));
   }
   if (!piece.after.empty()) return needs;
@@ -183,7 +184,7 @@ PieceName read_of(const Node& node, const PieceName& before) {
 // True if a node reads an earlier piece's output after recomputation or return from the host. Parts
 // of a piece share a state that their gradients read, except parts that travel between
 // context-parallel ranks. Of another piece, a node reads the shown part.
-bool reads_again(const Node& node, const PieceAnatomy& before) {
+bool reads_restored(const Node& node, const PieceAnatomy& before) {
   if (node.direction == Direction::R) return true;
   if (before.piece != node.piece) return row_of(before.piece).shown.has_value();
   if (row_of(node.part).members == Members::Context) return false;
@@ -197,7 +198,7 @@ void add_returns(const Anatomy& anatomy,
                  std::vector<Node>& needs) {
   Node place = node;
   place.direction = piece.is_offloaded ? Direction::I : Direction::R;
-  if (piece.is_away()) add_beside(anatomy, place, piece, needs);
+  if (piece.is_recomputed_or_offloaded()) add_beside(anatomy, place, piece, needs);
 }
 
 // Adds the restoring nodes of all pieces that a node of the layer reads.
@@ -205,7 +206,7 @@ void add_returns_of_others(const Anatomy& anatomy, const Node& node, std::vector
   for (const PieceName& before : piece_of(anatomy, node).after) {
     const PieceName read = read_of(node, before);
     const PieceAnatomy& piece = named(anatomy, node.layer, read);
-    if (reads_again(node, piece)) add_returns(anatomy, node, piece, needs);
+    if (reads_restored(node, piece)) add_returns(anatomy, node, piece, needs);
   }
 }
 
@@ -228,7 +229,7 @@ void add_returned_input(const Anatomy& anatomy, const Node& node, std::vector<No
   const PieceAnatomy& piece = piece_of(anatomy, node);
   const bool reads = node.direction == Direction::R ? reads_input(piece) : piece.after.empty();
   const PieceAnatomy* maker = reads ? maker_of_input(anatomy, node.layer) : nullptr;
-  if (maker == nullptr || !maker->hands_on_what_is_away()) return;
+  if (maker == nullptr || !maker->output_is_recomputed_or_offloaded()) return;
   const Direction direction = maker->is_offloaded ? Direction::I : Direction::R;
   needs.push_back(node_of(*maker, node.layer - 1, direction, node.micro_batch));
 }
@@ -354,12 +355,12 @@ bool begins_gradient(const Node& node) {
   return node.direction == Direction::W && node.micro_batch == 0 && node.slice <= 0;
 }
 
-bool may_wait(const TokenFlow& flow, const Node& node) {
+bool may_be_delayed(const TokenFlow& flow, const Node& node) {
   return node.direction == Direction::W && row_of(node.piece).cover != Cover::Unsplit &&
-         node.part != Part::Norm && !would_hold_rows(flow, {node.piece, node.part});
+         node.part != Part::Norm && !delay_holds_rows(flow, {node.piece, node.part});
 }
 
-bool makes_room(const Anatomy& anatomy, const Node& node) {
+bool frees_memory_for_backward(const Anatomy& anatomy, const Node& node) {
   if (node.direction != Direction::W || node.piece != Piece::Mlp || node.part != Part::Fc2) {
     return false;
   }
@@ -372,11 +373,11 @@ bool makes_room(const Anatomy& anatomy, const Node& node) {
   return node.layer == last;
 }
 
-bool would_hold_rows(const TokenFlow& flow, const PieceName& name) {
-  return flow.would_be_held() && name.piece == Piece::Experts && name.part == Part::Fc2;
+bool delay_holds_rows(const TokenFlow& flow, const PieceName& name) {
+  return flow.delay_holds_remote_rows() && name.piece == Piece::Experts && name.part == Part::Fc2;
 }
 
-bool lets_rows_go(const PieceName& name) {
+bool gradient_returns_rows(const PieceName& name) {
   return name.piece == Piece::Experts && name.part == Part::Arrange;
 }
 
@@ -424,8 +425,8 @@ std::vector<Node> forward_readers(const Anatomy& anatomy, const Node& node) {
     if (later.is({node.piece, node.part})) continue;
     if (reads_beside(pieces, own, later, node)) add_beside(anatomy, forward, later, readers);
   }
-  const bool hands_on = own.hands_on_what_is_away() && &own == &pieces.back();
-  if (!hands_on) return readers;
+  const bool is_layer_output = own.output_is_recomputed_or_offloaded() && &own == &pieces.back();
+  if (!is_layer_output) return readers;
   forward.layer += 1;
   for (const PieceAnatomy& later : anatomy.layers[at(forward.layer)]) {
     if (!reads_input(later)) continue;

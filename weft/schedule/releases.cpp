@@ -23,10 +23,10 @@ std::optional<int> releasing_layer(const Anatomy& anatomy, int layer, const Piec
 
 std::optional<Node> released_by(const Anatomy& anatomy, const Node& forward) {
   const PieceName name{forward.piece, forward.part};
-  const bool may_let_go =
+  const bool may_release =
       forward.direction == Direction::F &&
       std::ranges::find(anatomy.offloaded_pieces, name) != anatomy.offloaded_pieces.end();
-  if (!may_let_go) return std::nullopt;
+  if (!may_release) return std::nullopt;
   const PieceAnatomy& own = piece_of(anatomy, forward);
   if (own.steps && forward.slice != own.steps->first) return std::nullopt;
   const int first = chunk_of_layer(anatomy, forward.layer).first_layer;

@@ -31,7 +31,7 @@ struct LayerTime {
 
   Directions compute() const;
   // Weight gradients that ZB-H1 delays. If rows travel, the experts' second product is excluded
-  // (schedule::may_wait), a third of the experts' share.
+  // (schedule::may_be_delayed), a third of the experts' share.
   double put_off() const { return compute().w - (dispatch > 0 ? experts.w / 3 : 0); }
 };
 

@@ -231,7 +231,7 @@ class Pricing {
         node.direction == schedule::Direction::O || node.direction == schedule::Direction::I;
     if (!is_offloaded) return 0;
     const schedule::Load load = schedule::share_of(anatomy_, node, load_);
-    return number(schedule::piece_of(anatomy_, node).copied().of(load));
+    return number(schedule::piece_of(anatomy_, node).offloaded_bytes().of(load));
   }
 
   // Bytes sent, equal to the received ones.

@@ -88,7 +88,7 @@ double hosted(const schedule::RankPlan& plan, std::size_t layer, const schedule:
     if (!piece.is_offloaded) continue;
     const schedule::Node node =
         schedule::node_of(piece, static_cast<int>(layer), schedule::Direction::O, 0);
-    bytes += number(piece.copied().of(schedule::share_of(plan.anatomy, node, load)));
+    bytes += number(piece.offloaded_bytes().of(schedule::share_of(plan.anatomy, node, load)));
   }
   return bytes;
 }

@@ -46,9 +46,10 @@ std::vector<OffloadablePart> offloadable_parts(const Config& config,
   std::vector<OffloadablePart> parts;
   for (const PieceName& name : names) {
     for (const schedule::PieceAnatomy& piece : pieces) {
-      if (!piece.is(name) || piece.away() == schedule::Bytes{} || piece.is_recomputed) continue;
+      if (!piece.is(name) || piece.absent_bytes() == schedule::Bytes{} || piece.is_recomputed)
+        continue;
       parts.push_back({.name = name,
-                       .copied = number(piece.copied().of(load)),
+                       .copied = number(piece.offloaded_bytes().of(load)),
                        .hands_on = &piece == &pieces.back()});
     }
   }

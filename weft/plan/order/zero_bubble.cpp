@@ -69,7 +69,7 @@ class EqualStages {
     double seconds = 0;
     for (const schedule::Entry& entry : plans_.front().training.entries) {
       const bool stays = entry.node.direction == Direction::W &&
-                         !schedule::may_wait(plans_.front().anatomy.flow, entry.node);
+                         !schedule::may_be_delayed(plans_.front().anatomy.flow, entry.node);
       if ((stays ? Direction::D : entry.node.direction) == direction) seconds += seconds_of(entry);
     }
     return seconds;

@@ -33,7 +33,7 @@ class Rounds {
     rounds_.push_back({put_off_.front()});
     put_off_.pop_front();
   }
-  bool has_put_off() const { return !put_off_.empty(); }
+  bool has_delayed_weight_gradients() const { return !put_off_.empty(); }
 
   // Rounds without the first `missing` micro-batches.
   std::vector<std::vector<Turn>> take(int missing) {
@@ -95,7 +95,7 @@ std::vector<std::vector<Turn>> dual_pipe_rounds(const PipelineShape& shape) {
     rounds.weight_gradient();
     rounds.input_gradient(kDown);
   });
-  while (rounds.has_put_off()) rounds.weight_gradient();
+  while (rounds.has_delayed_weight_gradients()) rounds.weight_gradient();
   return rounds.take(all - shape.micro_batches);
 }
 

@@ -73,7 +73,7 @@ class TurnWriter {
       for (const PieceAnatomy& piece : anatomy_.layers[at(layer)]) {
         Node weight = node(layer, Direction::W, piece);
         weight.micro_batch = micro_batch;
-        if (makes_room(anatomy_, weight)) writer_.add(weight);
+        if (frees_memory_for_backward(anatomy_, weight)) writer_.add(weight);
       }
     }
   }
@@ -82,12 +82,13 @@ class TurnWriter {
     for (int layer = chunk_.end_layer(); layer-- > chunk_.first_layer;) {
       slice_after_slice(anatomy_.layers[at(layer)] | std::views::reverse,
                         [&](const PieceAnatomy& piece, int slice) {
-                          if (weighs(layer, piece, slice)) writer_.add(weight(layer, piece, slice));
+                          if (has_weight_gradient_here(layer, piece, slice))
+                            writer_.add(weight(layer, piece, slice));
                         });
     }
   }
 
-  bool is_here(const Node& node) const { return turn_of_(node, turn_.chunk) == turn_; }
+  bool is_in_this_turn(const Node& node) const { return turn_of_(node, turn_.chunk) == turn_; }
 
   Node node(int layer, Direction direction, const PieceAnatomy& piece, int slice = kNone) const {
     return {.layer = layer,
@@ -183,17 +184,17 @@ class TurnWriter {
 
   void gradients(int layer, const PieceAnatomy& piece, int slice = kNone) {
     const Node input = node(layer, Direction::D, piece, slice);
-    const bool is_weighed = weighs(layer, piece, slice);
+    const bool has_weights = has_weight_gradient_here(layer, piece, slice);
     const PieceName name{piece.piece, piece.part};
     // The weight gradient that stays because of held rows covers their return.
-    if (is_weighed && would_hold_rows(anatomy_.flow, name)) {
+    if (has_weights && delay_holds_rows(anatomy_.flow, name)) {
       writer_.add(input);
       behind_rows_ = weight(layer, piece, slice);
-    } else if (lets_rows_go(name) && behind_rows_) {
+    } else if (gradient_returns_rows(name) && behind_rows_) {
       writer_.add(input);
       writer_.add(*std::exchange(behind_rows_, std::nullopt));
-    } else if (piece.has_input_gradient() && is_weighed) {
-      if (sets_off_exchange(layer, piece)) {
+    } else if (piece.has_input_gradient() && has_weights) {
+      if (gradient_starts_transfer(layer, piece)) {
         writer_.add(input);
         writer_.add(weight(layer, piece, slice));
       } else {
@@ -201,7 +202,7 @@ class TurnWriter {
       }
     } else if (piece.has_input_gradient()) {
       writer_.add(input);
-    } else if (is_weighed) {
+    } else if (has_weights) {
       writer_.add(weight(layer, piece, slice));
     }
   }
@@ -210,14 +211,14 @@ class TurnWriter {
   Node weight(int layer, const PieceAnatomy& piece, int slice) const {
     return node(layer, Direction::W, piece, piece.steps ? kNone : slice);
   }
-  bool weighs(int layer, const PieceAnatomy& piece, int slice) const {
+  bool has_weight_gradient_here(int layer, const PieceAnatomy& piece, int slice) const {
     const bool is_last = !is_in_steps(piece) || slice == piece.steps->first;
-    return piece.has_weight_gradient() && is_last && is_here(weight(layer, piece, slice));
+    return piece.has_weight_gradient() && is_last && is_in_this_turn(weight(layer, piece, slice));
   }
 
   // True if a part's input gradient starts a transfer at once, which the weight gradient then
   // covers.
-  bool sets_off_exchange(int layer, const PieceAnatomy& piece) const {
+  bool gradient_starts_transfer(int layer, const PieceAnatomy& piece) const {
     return std::ranges::any_of(piece.after, [&](const PieceName& before) {
       const Node next{.layer = layer, .piece = before.piece, .part = before.part};
       return before.piece == piece.piece && piece_of(anatomy_, next).lane != piece.lane;

@@ -118,9 +118,10 @@ Turn TurnOf::operator()(const Node& node, int chunk) const {
   Turn turn{.direction = Direction::D, .chunk = chunk, .micro_batch = node.micro_batch};
   if (node.direction == Direction::F) turn.direction = Direction::F;
   const std::pair of(chunk, node.micro_batch);
-  const bool waits = may_wait(anatomy_->flow, node) && put_off_.contains(of);
+  const bool waits = may_be_delayed(anatomy_->flow, node) && put_off_.contains(of);
   if (waits) turn.direction = Direction::W;
-  if (waits && makes_room(*anatomy_, node) && room_.contains(of)) return room_.at(of);
+  if (waits && frees_memory_for_backward(*anatomy_, node) && room_.contains(of))
+    return room_.at(of);
   return turn;
 }
 

@@ -58,8 +58,8 @@ class TurnOf {
  public:
   TurnOf(const std::vector<Turn>& turns, const Anatomy& anatomy);
   Turn operator()(const Node& node, int chunk) const;
-  // Micro-batch whose weight gradient frees memory for this backward (schedule::makes_room); zero
-  // bubble only. nullopt: none.
+  // Micro-batch whose weight gradient frees memory for this backward
+  // (schedule::frees_memory_for_backward); zero bubble only. nullopt: none.
   std::optional<int> room_for(const Turn& backward) const;
 
  private:

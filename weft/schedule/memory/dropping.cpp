@@ -14,9 +14,9 @@ bool Dropping::is_last(const Node& made, const PieceAnatomy& piece) {
   if (is_new) {
     left->second = forward_readers(anatomy_, made).size();
     if (piece.is_offloaded) {
-      const bool is_let_go =
+      const bool is_released =
           releasing_layer(anatomy_, made.layer, {made.piece, made.part}).has_value();
-      left->second += is_let_go ? 2 : 1;
+      left->second += is_released ? 2 : 1;
     }
   }
   if (--left->second > 0) return false;
@@ -35,7 +35,7 @@ void Dropping::after_reader(const Node& forward,
                             const PieceAnatomy& piece,
                             int layer,
                             std::vector<Node>& over) {
-  if (!piece.is_away() || !may_read(anatomy_, forward, piece, layer)) return;
+  if (!piece.is_recomputed_or_offloaded() || !may_read(anatomy_, forward, piece, layer)) return;
   Node away = forward;
   away.layer = layer;
   away.direction = piece.is_offloaded ? Direction::O : Direction::R;

@@ -67,7 +67,7 @@ class Ledger {
     if (next_in_layer != nullptr) {
       reader.layer = forward.layer;
       piece = next_in_layer;
-    } else if (next < chunk.end_layer() || chunk.hands_over) {
+    } else if (next < chunk.end_layer() || chunk.output_stays_on_rank) {
       reader.layer = next;
       piece = &anatomy_.layers[at(next)].front();
     }
@@ -111,7 +111,7 @@ std::vector<std::int64_t> kept_after_each(const Graph& graph,
   };
   std::vector<std::int64_t> kept;
   const auto drop = [&](const std::vector<Node>& over) {
-    for (const Node& made : over) now -= bytes(piece_of(anatomy, made).away(), made);
+    for (const Node& made : over) now -= bytes(piece_of(anatomy, made).absent_bytes(), made);
   };
   for (const Entry& entry : graph.entries) {
     const Node& node = entry.node;
@@ -120,7 +120,7 @@ std::vector<std::int64_t> kept_after_each(const Graph& graph,
       keep(ledger.own_of(node), node, ledger.end_of(node));
       keep(ledger.output_of(node), node, ledger.reader_of(node));
     } else if (node.direction == Direction::R || node.direction == Direction::I) {
-      now += bytes(piece_of(anatomy, node).away(), node);
+      now += bytes(piece_of(anatomy, node).absent_bytes(), node);
     } else if (const auto freed = freed_at.find(node); freed != freed_at.end()) {
       now -= freed->second;
       freed_at.erase(freed);

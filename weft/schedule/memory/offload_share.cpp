@@ -61,7 +61,7 @@ double bytes_of_parts(const std::vector<Anatomy>& ranks, const Parts& parts, con
     for (const Chunk& chunk : anatomy.chunks) {
       for (const PieceName& name : parts) {
         for (const PiecePlace& place : offloadable(anatomy, chunk, name)) {
-          bytes += number(anatomy.layers[at(place.layer)][place.index].copied().of(load));
+          bytes += number(anatomy.layers[at(place.layer)][place.index].offloaded_bytes().of(load));
         }
       }
     }

@@ -117,7 +117,7 @@ std::vector<PiecePlace> offloadable(const Anatomy& anatomy,
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const bool leaves_chunk = i + 1 == pieces.size() && layer + 1 == chunk.end_layer();
       const bool is_kept =
-          pieces[i].is(name) && pieces[i].away() != Bytes{} && !pieces[i].is_recomputed;
+          pieces[i].is(name) && pieces[i].absent_bytes() != Bytes{} && !pieces[i].is_recomputed;
       if (is_kept && !leaves_chunk) found.push_back({.layer = layer, .index = i});
     }
   }

@@ -45,7 +45,7 @@ PieceAnatomy* find(std::vector<PieceAnatomy>& pieces, const PieceName& name) {
 }
 
 // Part of attention that feeds the exchange of heads; nullptr: no such exchange.
-PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
+PieceAnatomy* maker_of_exchanged_heads(std::vector<PieceAnatomy>& pieces) {
   if (find(pieces, {Piece::Attention, Part::Heads}) == nullptr) return nullptr;
   for (const Part part : {Part::Expand, Part::Turn}) {
     if (PieceAnatomy* found = find(pieces, {Piece::Attention, part})) return found;
@@ -56,10 +56,10 @@ PieceAnatomy* hands_heads_over(std::vector<PieceAnatomy>& pieces) {
 // True for pieces without kept bytes that must run again to feed recomputed ones. These are:
 // transfers of expert rows; queries and keys before an exchange of heads; attention's projection if
 // its sum is recomputed.
-bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
+bool must_run_again(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
   if (piece.piece == Piece::Permute || piece.piece == Piece::Dispatch) return true;
   if (piece.piece != Piece::Attention) return false;
-  if (piece.part == Part::Qkv) return hands_heads_over(pieces) == &piece;
+  if (piece.part == Part::Qkv) return maker_of_exchanged_heads(pieces) == &piece;
   const PieceAnatomy* sum = find(pieces, {Piece::Attention, Part::Add});
   const bool is_in_front_of_sum = piece.part == Part::Proj || piece.part == Part::Scatter;
   return is_in_front_of_sum && sum != nullptr && sum->remade != Bytes{};
@@ -68,20 +68,20 @@ bool carries(std::vector<PieceAnatomy>& pieces, const PieceAnatomy& piece) {
 // If context-parallel ranks exchange heads, these are resent together with the part that feeds
 // them. Attention's output is resent if both attention and its reader are recomputed.
 void follow_heads(std::vector<PieceAnatomy>& pieces) {
-  const PieceAnatomy* hands_over = hands_heads_over(pieces);
-  if (hands_over == nullptr) return;
+  const PieceAnatomy* maker = maker_of_exchanged_heads(pieces);
+  if (maker == nullptr) return;
   const auto part = [&](Part name) -> PieceAnatomy& {
     return *find(pieces, {Piece::Attention, name});
   };
   for (const Part in : {Part::Heads, Part::Arrange}) {
-    part(in).is_recomputed = hands_over->is_recomputed;
+    part(in).is_recomputed = maker->is_recomputed;
   }
   const bool comes_out_again = part(Part::Core).is_recomputed && part(Part::Proj).is_recomputed;
   for (const Part out : {Part::Tokens, Part::Proj}) part(out).is_recomputed = comes_out_again;
 }
 
 // True for pieces between a layer's common recomputation and its output.
-bool ends_layer(const PieceAnatomy& piece) {
+bool is_behind_common_recomputation(const PieceAnatomy& piece) {
   if (piece.piece == Piece::Combine || piece.piece == Piece::Merge) return true;
   const bool is_of_products =
       piece.piece == Piece::Experts || piece.piece == Piece::Shared || piece.piece == Piece::Mlp;
@@ -90,7 +90,7 @@ bool ends_layer(const PieceAnatomy& piece) {
 }
 
 // True if a list of pieces belongs to one of the first layers of a chunk.
-bool is_among_first(const Anatomy& anatomy, const std::vector<PieceAnatomy>& list, int layers) {
+bool is_in_first_layers(const Anatomy& anatomy, const std::vector<PieceAnatomy>& list, int layers) {
   return std::ranges::any_of(anatomy.chunks, [&](const Chunk& chunk) {
     const int end = chunk.first_layer + std::min(layers, chunk.layers);
     for (int layer = chunk.first_layer; layer < end; ++layer) {
@@ -107,9 +107,9 @@ void check_rows(const std::vector<PieceAnatomy>& pieces) {
       return each.is({piece, part}) && each.is_recomputed;
     });
   };
-  const bool reads_again =
+  const bool reads_restored =
       runs_again(Piece::Experts, Part::None) || runs_again(Piece::Experts, Part::Arrange);
-  if (!reads_again || runs_again(Piece::Dispatch, Part::None)) return;
+  if (!reads_restored || runs_again(Piece::Dispatch, Part::None)) return;
   throw base::ConfigError(
       "experts cannot be recomputed without permute and dispatch, which bring "
       "their rows");
@@ -126,9 +126,9 @@ Anatomy with_recomputation(Anatomy anatomy,
       for (PieceAnatomy& piece : *list) {
         const bool is_named =
             piece.piece == name.piece && (name.part == Part::None || name.part == piece.part);
-        if (!is_named || (piece.remade == Bytes{} && !carries(*list, piece))) continue;
+        if (!is_named || (piece.remade == Bytes{} && !must_run_again(*list, piece))) continue;
         runs_again = true;
-        if (!layers || is_among_first(anatomy, *list, *layers)) piece.is_recomputed = true;
+        if (!layers || is_in_first_layers(anatomy, *list, *layers)) piece.is_recomputed = true;
       }
     }
     if (!runs_again) {
@@ -150,7 +150,7 @@ Anatomy with_grouped_layers(Anatomy anatomy, int group) {
     for (int layer = chunk.first_layer; layer + 1 < chunk.end_layer(); ++layer) {
       if ((layer - chunk.first_layer + 1) % group == 0) continue;
       for (PieceAnatomy& piece : anatomy.layers[base::at(layer)]) {
-        if (ends_layer(piece)) piece.is_recomputed = true;
+        if (is_behind_common_recomputation(piece)) piece.is_recomputed = true;
       }
     }
   }

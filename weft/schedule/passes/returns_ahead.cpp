@@ -84,7 +84,8 @@ class Returns {
     for (const Node& need : required(anatomy_, in, micro_batches_, StepKind::Training)) {
       earliest = std::max(earliest, places_.at(need) + 1);
     }
-    const std::int64_t bytes = piece_of(anatomy_, in).away().of(share_of(anatomy_, in, load_));
+    const std::int64_t bytes =
+        piece_of(anatomy_, in).absent_bytes().of(share_of(anatomy_, in, load_));
     std::size_t to = from;
     while (to > earliest && room_[to - 1] >= bytes && !is_too_early(order_[to - 1].node, in)) --to;
     for (std::size_t i = to; i < from; ++i) {

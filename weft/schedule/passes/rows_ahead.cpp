@@ -11,7 +11,7 @@
 namespace weft::schedule {
 namespace {
 
-bool travels_again(const Node& node) {
+bool is_recomputed_dispatch(const Node& node) {
   return node.direction == Direction::R && node.piece == Piece::Dispatch;
 }
 
@@ -25,7 +25,7 @@ class RowsAhead {
         is_moved_(entries_.size(), false) {
     for (std::size_t i = 0; i < entries_.size(); ++i) note(i);
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (travels_again(entries_[i].node)) move(i);
+      if (is_recomputed_dispatch(entries_[i].node)) move(i);
     }
   }
 
@@ -92,7 +92,7 @@ class RowsAhead {
 
 Graph bring_rows_ahead(Graph graph, const Anatomy& recomputing, int micro_batches) {
   const bool has_rows = std::ranges::any_of(graph.entries, [](const Entry& entry) {
-    return travels_again(entry.node);
+    return is_recomputed_dispatch(entry.node);
   });
   if (!has_rows) return graph;
   const RowsAhead ahead(named_entries(graph), recomputing, micro_batches);

@@ -41,7 +41,7 @@ std::map<Way, Halves> take_shared(NamedEntries& entries) {
 }
 
 // True for the last return of a layer's rows.
-bool is_last_way_back(const Anatomy& anatomy, const Node& node) {
+bool is_last_return_of_rows(const Anatomy& anatomy, const Node& node) {
   const Place back = node.direction == Direction::F ? Place::Combine : Place::Dispatch;
   return row_of(node.piece).place == back &&
          (node.slice == kNone || node.slice + 1 == anatomy.flow.slices);
@@ -60,7 +60,7 @@ Graph overlap_shared_experts(const Graph& graph, const Anatomy& anatomy, int mic
   NamedEntries order;
   for (NamedEntry& entry : entries) {
     const auto own = shared.find(way_of(entry.node));
-    const bool back = is_last_way_back(anatomy, entry.node);
+    const bool back = is_last_return_of_rows(anatomy, entry.node);
     // Before the first experts, after the transfers to them.
     if (own != shared.end() && row_of(entry.node.piece).place == Place::Between) {
       move(own->second.under_first, order);

@@ -49,7 +49,7 @@ std::vector<Stretch> stretches_of(const Graph& graph, const Anatomy& anatomy) {
     const bool moves = node.direction == Direction::F || node.direction == Direction::D;
     if (moves && !is_exchange(node) && node.piece != Piece::Embed) {  // the embedding may run ahead
       add(found, node.direction, node, chunk_of(anatomy, node).index, i);
-    } else if (may_wait(anatomy.flow, node) && !makes_room(anatomy, node)) {
+    } else if (may_be_delayed(anatomy.flow, node) && !frees_memory_for_backward(anatomy, node)) {
       add(weights, Direction::W, node, chunk_of(anatomy, node).index, i);
     }
   }

@@ -270,7 +270,7 @@ void Program::run(const Node& node, Stream& stream) {
 
 void Program::drop(const std::vector<Node>& over) {
   for (const Node& made : over) {
-    const bool hands_on = schedule::piece_of(anatomy_, made).hands_on_what_is_away();
+    const bool hands_on = schedule::piece_of(anatomy_, made).output_is_recomputed_or_offloaded();
     for (const Node& part : parts_of(made)) {
       const Bodies bodies = bodies_of(part);
       if (bodies.drop != nullptr) bodies.drop(*this, part);

@@ -78,7 +78,7 @@ void Program::take_input(const Node& node, Tensor x_TD) {
 void Program::hand_on(const Node& node, Tensor y_TD) {
   const int next = node.layer + 1;
   const Chunk& own = schedule::chunk_of(anatomy_, node);
-  const bool last = next == own.end_layer() && !own.hands_over;
+  const bool last = next == own.end_layer() && !own.output_stays_on_rank;
   (last ? chunk(node).y_TD : micro_batch(node).layers[at(next)].x_TD) = std::move(y_TD);
 }
 
@@ -91,14 +91,14 @@ void Program::take_gradient(const Node& node, Tensor dy_TD) {
 
 void Program::hand_back(const Node& node, Tensor dx_TD) {
   const Chunk& own = schedule::chunk_of(anatomy_, node);
-  const bool first = node.layer == own.first_layer && !own.takes_over;
+  const bool first = node.layer == own.first_layer && !own.input_stays_on_rank;
   Tensor& place = first ? chunk(node).dx_TD : micro_batch(node).layers[at(node.layer - 1)].dy_TD;
   place = std::move(dx_TD);
 }
 
 Tensor Program::layer_input(const Node& node, int layer) {
   const Chunk& own = schedule::chunk_of(anatomy_, node);
-  const bool out = layer == own.end_layer() && !own.hands_over;
+  const bool out = layer == own.end_layer() && !own.output_stays_on_rank;
   return out ? chunk(node).y_TD : micro_batch(node).layers[at(layer)].x_TD;
 }
 
