@@ -264,7 +264,7 @@ PictureWindow picture_window(const SimulatedStep& simulated,
   std::vector<std::int64_t> begins;  // begins of the nodes to draw
   for (const auto& rank : simulated.result.entries) {
     for (const exec::sim::Interval& interval : rank) {
-      if (wanted.sees(interval)) begins.push_back(interval.begin_ns);
+      if (wanted.overlaps(interval)) begins.push_back(interval.begin_ns);
     }
   }
   if (std::ssize(begins) <= kMostDrawn) return window;

@@ -12,7 +12,7 @@ using schedule::Lane;
 
 namespace {
 
-bool runs_inline(const schedule::Graph& graph) {
+bool has_only_inline_nodes(const schedule::Graph& graph) {
   return std::ranges::all_of(graph.entries, [](const schedule::Entry& entry) {
     return entry.lane == Lane::Compute || entry.lane == Lane::Host;
   });
@@ -28,7 +28,7 @@ Dependencies::Dependencies(const schedule::Graph& graph) {
   std::array<int, schedule::kLanes> last;
   last.fill(kNone);
   int hold = kNone;
-  const bool all_hold = runs_inline(graph);
+  const bool all_hold = has_only_inline_nodes(graph);
   const int n = static_cast<int>(graph.entries.size());
   for (int i = 0; i < n; ++i) {
     const schedule::Entry& entry = graph.entries[at(i)];

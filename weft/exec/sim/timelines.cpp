@@ -74,7 +74,7 @@ class Writer {
   void write_lane(Lane lane) {
     for (int i = 0; i < dependencies_.size(); ++i) {
       if (entry_at(i).lane != lane) continue;
-      if (!window_.sees(intervals_[static_cast<std::size_t>(i)])) continue;
+      if (!window_.overlaps(intervals_[static_cast<std::size_t>(i)])) continue;
       spans_.push_back(node_span(i));
       if (lane != Lane::Host) spans_.push_back(operation_span(i, spans_.back()));
     }

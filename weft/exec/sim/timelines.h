@@ -14,7 +14,7 @@ struct Window {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = std::numeric_limits<std::int64_t>::max();
 
-  bool sees(const Interval& interval) const {
+  bool overlaps(const Interval& interval) const {
     return interval.end_ns >= from_ns && interval.begin_ns <= to_ns;
   }
 };
