@@ -87,11 +87,12 @@ TEST_F(Places, OfAnotherRunAreRefusedAllAtOnce) {
   put("run/config.yaml", "checkpoint:\n  save: " + config.checkpoint.save + "\n");
   EXPECT_EQ(place_complaints(config, from, base::Overwrite::No).size(), 1u);
   config.train.train_iters = 3;
-  EXPECT_TRUE(has_all_steps(config, from));
+  EXPECT_TRUE(checkpoint_has_all_steps(config, from));
   EXPECT_TRUE(place_complaints(config, from, base::Overwrite::No).empty()) << "nothing is written";
   Resumption weights = from;
   weights.loads = Loads::Weights;
-  EXPECT_FALSE(has_all_steps(config, weights)) << "a run that begins with weights has no step yet";
+  EXPECT_FALSE(checkpoint_has_all_steps(config, weights))
+      << "a run that begins with weights has no step yet";
 }
 
 TEST_F(Places, TheFolderThatARunStartsFromIsNoPlaceToSave) {

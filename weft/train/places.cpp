@@ -22,7 +22,8 @@ std::int64_t first_step_of(const std::optional<Resumption>& resumed) {
 
 }  // namespace
 
-bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed) {
+bool checkpoint_has_all_steps(const config::Config& config,
+                              const std::optional<Resumption>& resumed) {
   return first_step_of(resumed) >= config.train.train_iters;
 }
 
@@ -44,7 +45,7 @@ std::vector<std::string> place_complaints(const config::Config& config,
                                           const std::optional<Resumption>& resumed,
                                           base::Overwrite overwrite) {
   std::vector<std::string> complaints;
-  if (has_all_steps(config, resumed)) return complaints;
+  if (checkpoint_has_all_steps(config, resumed)) return complaints;
   if (overwrite == base::Overwrite::No) {
     for (const std::string& complaint : {run_folder_complaint(config, first_step_of(resumed)),
                                          replacement_text(config, resumed)}) {
@@ -67,7 +68,7 @@ void require_places(const config::Config& config,
                     base::Overwrite overwrite) {
   std::vector<std::string> complaints = place_complaints(config, resumed, overwrite);
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
-  if (!written || has_all_steps(config, resumed)) return;
+  if (!written || checkpoint_has_all_steps(config, resumed)) return;
   try {
     const checkpoint::NewFolder room(config.checkpoint.save_hf, overwrite);
     base::require_writable(room.path() / "room", checkpoint::huggingface_bytes(*written));

@@ -14,7 +14,8 @@
 namespace weft::train {
 
 // True if the checkpoint to resume from has all steps: nothing is left to do.
-bool has_all_steps(const config::Config& config, const std::optional<Resumption>& resumed);
+bool checkpoint_has_all_steps(const config::Config& config,
+                              const std::optional<Resumption>& resumed);
 
 // ConfigError for each key whose output folder is a file or lies below a file.
 void require_folders(const config::Config& config);

@@ -30,7 +30,7 @@ Squares squares_of(const config::Config& config) {
   return {.dense = buffers.dense.shards, .expert = buffers.expert.shards};
 }
 
-bool counts_once(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares) {
+bool counts_in_total(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares) {
   const grid::Coordinate place = grid.coordinate(rank);
   if (home == derive::Home::Expert) return place.edp < squares.expert;
   return place.dp * grid.cp() + place.cp < squares.dense;
@@ -118,7 +118,9 @@ StepTotals Totals::read(tensor::Stream& stream, const grid::Grid& grid, int loss
     totals.rank_square_norms.push_back(own[kDenseSquareNorm] + own[kExpertSquareNorm]);
     asked |= static_cast<int>(own[kAsked]);
     totals.overflowed |= own[kOverflow] != 0;
-    const auto counts = [&](derive::Home home) { return counts_once(grid, rank, home, squares_); };
+    const auto counts = [&](derive::Home home) {
+      return counts_in_total(grid, rank, home, squares_);
+    };
     if (counts(derive::Home::Dense)) square_norm += own[kDenseSquareNorm];
     if (counts(derive::Home::Expert)) square_norm += own[kExpertSquareNorm];
   }

@@ -43,7 +43,7 @@ Squares squares_of(const config::Config& config);
 
 // True if this rank's value of a home counts in a total of the whole model: among replicas the
 // first counts, or the first instance.
-bool counts_once(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares);
+bool counts_in_total(const grid::Grid& grid, int rank, derive::Home home, const Squares& squares);
 
 // This rank's totals in transit: written by the host and the step's nodes, then gathered and read.
 class Totals {

@@ -69,7 +69,7 @@ class RankRun {
   void run() {
     if (is_rank_zero()) require_room();
     choose_again();
-    is_finished_ = has_all_steps(config_, resumed());
+    is_finished_ = checkpoint_has_all_steps(config_, resumed());
     if (is_rank_zero()) require_places(config_, resumed(), written_, request_.overwrite);
     if (!config_.checkpoint.load.empty()) require_one_checkpoint(engine_, resumed());
     if (start_ && !resumed()) load_weights(engine_, *start_);
@@ -101,7 +101,8 @@ class RankRun {
   // Searches the checkpoint again: the run that locked the folder before may have saved since.
   void choose_again() {
     const bool may_change = !config_.checkpoint.load.empty() && !config_.checkpoint.save.empty();
-    if (may_change && !is_chosen_still(engine_, chosen_)) chosen_again_ = find_resumption(config_);
+    if (may_change && !is_still_newest_choice(engine_, chosen_))
+      chosen_again_ = find_resumption(config_);
   }
 
   void require_room() {  // before hours of training
@@ -295,7 +296,7 @@ class RankRun {
   void end_not_finite(std::int64_t step, const Batch& batch, const StepTotals& totals) {
     const NotFinite finding = find_not_finite(engine_, {.batch = batch, .step = step}, totals);
     if (finding.rank == engine_.rank()) {
-      const std::string what = is_made_to_fail(config_, progress_)
+      const std::string what = has_injected_error(config_, progress_)
                                    ? "made to fail (rerun_state_machine.error_injection_rate)"
                                    : finding.what;
       throw base::SystemError(base::text("training step {}: {}", step + 1, what));

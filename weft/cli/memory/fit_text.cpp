@@ -44,7 +44,8 @@ std::string why_nothing_fits(const MemoryReport& report) {
 const char* why_several(const MemoryReport& report) {
   const bool one_would =
       report.savings && std::ranges::any_of(report.savings->worthwhile, [&](const Saving& saving) {
-        return !saving.rounds() && measure::overrun(saving.forecast, report.room).is_none();
+        return !saving.changes_numerics() &&
+               measure::overrun(saving.forecast, report.room).is_none();
       });
   return one_would ? "several savings together cost less than the one that would suffice"
                    : "no single saving suffices";
@@ -66,7 +67,7 @@ std::string saving_line(const Saving& saving, const MemoryReport& report) {
               saving.name,
               bytes_text(static_cast<std::size_t>(saving.bytes)),
               time_text(saving.seconds, report),
-              saving.rounds() ? ", rounding otherwise" : "",
+              saving.changes_numerics() ? ", rounding otherwise" : "",
               fmt::join(saving.words, " "));
 }
 

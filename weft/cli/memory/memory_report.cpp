@@ -184,7 +184,7 @@ std::string saving_row(const Saving& saving, const MemoryReport& report) {
               if_priced(percent_text(share_of_step(saving.seconds, report.forecast))),
               if_priced(price_text(saving, report.forecast.step_seconds)),
               fmt::join(saving.words, " "),
-              saving.rounds() ? " (rounds otherwise)" : "",
+              saving.changes_numerics() ? " (rounds otherwise)" : "",
               host_of_saving(saving, report));
 }
 

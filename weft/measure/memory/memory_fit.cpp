@@ -10,9 +10,9 @@
 #include <tuple>
 
 #include "weft/base/casts.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
 #include "weft/base/parallel/parallel.h"
+#include "weft/base/text.h"
 
 namespace weft::measure {
 namespace {
@@ -264,8 +264,8 @@ class FitSearch {
     Taken rest = in_parts(taken);
     Taken costly = rest;
     std::ranges::stable_sort(costly, [](const Saving* a, const Saving* b) {
-      return std::tuple(b->rounds(), time_of(*b), a->bytes) <
-             std::tuple(a->rounds(), time_of(*a), b->bytes);
+      return std::tuple(b->changes_numerics(), time_of(*b), a->bytes) <
+             std::tuple(a->changes_numerics(), time_of(*a), b->bytes);
     });
     for (const Saving* saving : costly) {
       const Taken fewer = without(rest, saving);
@@ -393,11 +393,11 @@ std::optional<Fit> find_fit(const TooLarge& run,
                             const Forecaster& forecast) {
   Taken exact, all;
   for (const Saving& saving : helpful) {
-    if (!saving.rounds()) exact.push_back(&saving);
+    if (!saving.changes_numerics()) exact.push_back(&saving);
   }
   all = exact;
   for (const Saving& saving : helpful) {
-    if (saving.rounds()) all.push_back(&saving);
+    if (saving.changes_numerics()) all.push_back(&saving);
   }
   FitSearch search(run, helpful, tell, forecast);
   std::optional<Fit> fit = search.cheapest(exact);

@@ -41,7 +41,7 @@ struct Saving {
   MemoryForecast forecast = {};    // run with this saving, without timelines
 
   // True if training rounds differently with it.
-  bool rounds() const {
+  bool changes_numerics() const {
     return kind == SavingKind::SmallMoments || kind == SavingKind::SmallGradients;
   }
 };

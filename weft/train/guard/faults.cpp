@@ -62,7 +62,7 @@ Attempt attempt_step(Engine& engine,
                      exec::Tracing tracing) {
   const config::RerunStateMachineConfig& faults = engine.config().rerun_state_machine;
   StepInput tried = input;
-  tried.fails = is_made_to_fail(engine.config(), progress);
+  tried.fails = has_injected_error(engine.config(), progress);
   if (faults.rerun_mode == config::RerunMode::ReportStats) {
     return attempt_twice(engine, tried, tracing);
   }
@@ -85,7 +85,7 @@ Attempt attempt_step(Engine& engine,
   return attempt;
 }
 
-bool is_made_to_fail(const config::Config& config, const Progress& progress) {
+bool has_injected_error(const config::Config& config, const Progress& progress) {
   const std::int64_t rate = config.rerun_state_machine.error_injection_rate;
   const std::int64_t batch = progress.samples() / config.train.global_batch_size + 1;
   return rate > 0 && batch % rate == 0;
@@ -106,7 +106,7 @@ base::Descriptor take_folder(const std::filesystem::path& folder,
   });
 }
 
-bool is_chosen_still(Engine& engine, const std::optional<Resumption>& chosen) {
+bool is_still_newest_choice(Engine& engine, const std::optional<Resumption>& chosen) {
   std::string another;
   if (engine.rank() == 0) {
     const std::string now = name_of(find_resumption(engine.config()));

@@ -30,7 +30,7 @@ Attempt attempt_step(Engine& engine,
 
 // True if rerun_state_machine.error_injection_rate makes the batch at this data position fail. The
 // position decides, not the step: a run that goes back and skips the batch does not meet it again.
-bool is_made_to_fail(const config::Config& config, const Progress& progress);
+bool has_injected_error(const config::Config& config, const Progress& progress);
 
 // Locks the folder that the run saves to. Waits a short time for another run to end, and logs it.
 base::Descriptor take_folder(const std::filesystem::path& folder,
@@ -39,7 +39,7 @@ base::Descriptor take_folder(const std::filesystem::path& folder,
 
 // True if checkpoint.load still leads to the chosen checkpoint, as seen by rank 0. Every rank calls
 // it.
-bool is_chosen_still(Engine& engine, const std::optional<Resumption>& chosen);
+bool is_still_newest_choice(Engine& engine, const std::optional<Resumption>& chosen);
 
 // SystemError if the processes found different checkpoints to resume from. Every rank calls it.
 void require_one_checkpoint(Engine& engine, const std::optional<Resumption>& found);

@@ -103,10 +103,10 @@ ModelStatistics model_statistics(Engine& engine) {
   std::array<double, 4> sums{};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t rank = i / own.size(), place = i % own.size();
-    if (!counts_once(engine.groups().grid,
-                     static_cast<int>(rank),
-                     kHomes[place % 2],
-                     squares_of(config))) {
+    if (!counts_in_total(engine.groups().grid,
+                         static_cast<int>(rank),
+                         kHomes[place % 2],
+                         squares_of(config))) {
       continue;
     }
     sums[place] += std::bit_cast<double>(all[i]);

@@ -53,7 +53,7 @@ std::string file_to_lose(const fs::path& folder) {
 }
 
 // True if the config in runtime.run_dir saves to `folder`.
-bool saved_to(const config::Config& config, const std::string& folder) {
+bool run_folder_saves_to(const config::Config& config, const std::string& folder) {
   config::Config wanted = config;
   wanted.checkpoint.save = folder;
   std::ifstream file(fs::path(config.runtime.run_dir) / kConfig);
@@ -70,18 +70,21 @@ bool saved_to(const config::Config& config, const std::string& folder) {
 
 // True if the same job started in this folder before: one folder is both checkpoint.load and
 // checkpoint.save, and the config there saves to it.
-bool is_started_again(const config::Config& config) {
+bool is_restart_of_same_job(const config::Config& config) {
   const config::CheckpointConfig& checkpoint = config.checkpoint;
   if (checkpoint.save.empty() || checkpoint.load.empty()) return false;
-  return base::is_same_path(checkpoint.load, checkpoint.save) && saved_to(config, checkpoint.save);
+  return base::is_same_path(checkpoint.load, checkpoint.save) &&
+         run_folder_saves_to(config, checkpoint.save);
 }
 
 // True if the run of this folder saved the checkpoint to resume from: checkpoint.load names its
 // checkpoint folder or one checkpoint.
-bool is_gone_on_with(const config::Config& config) {
+bool resumes_own_run(const config::Config& config) {
   const fs::path load = config.checkpoint.load;
-  return saved_to(config, load.string()) ||
-         saved_to(config, (load.has_filename() ? load : load.parent_path()).parent_path().string());
+  return run_folder_saves_to(config, load.string()) ||
+         run_folder_saves_to(
+             config,
+             (load.has_filename() ? load : load.parent_path()).parent_path().string());
 }
 
 void write_end(const fs::path& file, std::uint64_t begin, const fs::path& to) {
@@ -182,8 +185,8 @@ std::optional<fs::path> drop_later_steps(RunFolder& folder, std::int64_t step) {
 
 std::string run_folder_complaint(const config::Config& config, std::int64_t step) {
   const fs::path folder = config.runtime.run_dir;
-  if (folder.empty() || is_started_again(config)) return "";
-  if (step > 0 && is_gone_on_with(config)) return "";
+  if (folder.empty() || is_restart_of_same_job(config)) return "";
+  if (step > 0 && resumes_own_run(config)) return "";
   const std::string file = file_to_lose(folder);
   if (file.empty()) return "";
   return base::text(

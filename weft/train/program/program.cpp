@@ -270,11 +270,13 @@ void Program::run(const Node& node, Stream& stream) {
 
 void Program::drop(const std::vector<Node>& over) {
   for (const Node& made : over) {
-    const bool hands_on = schedule::piece_of(anatomy_, made).output_is_recomputed_or_offloaded();
+    const bool makes_layer_output =
+        schedule::piece_of(anatomy_, made).output_is_recomputed_or_offloaded();
     for (const Node& part : parts_of(made)) {
       const Bodies bodies = bodies_of(part);
       if (bodies.drop != nullptr) bodies.drop(*this, part);
-      if (hands_on && bodies.let_go != nullptr) bodies.let_go(*this, part);
+      if (makes_layer_output && bodies.drop_next_input != nullptr)
+        bodies.drop_next_input(*this, part);
     }
   }
 }

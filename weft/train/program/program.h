@@ -115,13 +115,13 @@ class Program {
   const model::LayerWeights& layer_gradients(const Node& node) const;
 
   // Attention over context-parallel ranks (program_context.cpp).
-  bool shares_context(const Node& node) const;
+  bool attends_across_ranks(const Node& node) const;
   // True if its ranks exchange heads for tokens, before and after attention.
   bool exchanges_heads(const Node& node) const;
   // True if the part is the last before the context-parallel ones.
-  bool hands_to_context(const Node& node) const;
+  bool is_last_before_context(const Node& node) const;
   // True if its output is kept as it is, without a preceding exchange of heads.
-  bool keeps_in_context(const Node& node) const;
+  bool feeds_context_without_exchange(const Node& node) const;
   model::ContextSharing context_sharing(const model::Context& context, const Node& node);
   comm::Communicator& head_ranks(const Node& node) const;
   comm::Communicator& key_ranks(const Node& node) const;
@@ -152,7 +152,7 @@ class Program {
   void with_attention(const Node& node, const Do& act);  // program_pieces.h
   // True if several micro-batches wait for weight gradients: in ZB-H1, on all ranks but the first.
   // These must not keep more than micro-batches that wait for their backward.
-  bool weights_wait() const;
+  bool keeps_several_weight_gradients() const;
   void norm_weights_early(const model::Context& context, Node node);
   // Gradients of a bucket (program_step_end.cpp).
   struct Summed {

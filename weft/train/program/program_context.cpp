@@ -12,7 +12,7 @@ using tensor::Tensor;
 
 }  // namespace
 
-bool Program::shares_context(const Node& node) const {
+bool Program::attends_across_ranks(const Node& node) const {
   return derive::attention_sharing(config_.model, node.layer).is_shared();
 }
 
@@ -20,14 +20,14 @@ bool Program::exchanges_heads(const Node& node) const {
   return derive::attention_sharing(config_.model, node.layer).head_ranks > 1;
 }
 
-bool Program::keeps_in_context(const Node& node) const {
-  return hands_to_context(node) && !exchanges_heads(node);
+bool Program::feeds_context_without_exchange(const Node& node) const {
+  return is_last_before_context(node) && !exchanges_heads(node);
 }
 
-bool Program::hands_to_context(const Node& node) const {
+bool Program::is_last_before_context(const Node& node) const {
   Part last = derive::norms_across_ranks(config_.model) ? Part::Turn : Part::Qkv;
   if (config_.model.multi_latent_attention) last = Part::Expand;
-  return node.part == last && shares_context(node);
+  return node.part == last && attends_across_ranks(node);
 }
 
 model::ContextSharing Program::context_sharing(const Context& context, const Node& node) {
@@ -100,7 +100,7 @@ std::vector<Tensor*> Program::attended_in_context(const Node& node) {
 }
 
 void Program::drop_in_context(const Node& node) {
-  if (!keeps_in_context(node)) return;
+  if (!feeds_context_without_exchange(node)) return;
   for (Tensor* attended : attended_in_context(node)) attended->reset();
 }
 
@@ -110,12 +110,12 @@ std::vector<Tensor*> Program::offloaded_of_qkv(const Node& node) {
   model::AttentionState& state = layer(node).attention;
   const bool is_normed = layer_weights(node).attention.q_norm.defined();
   if (exchanges_heads(node)) return {&state.qkv_TC, &state.q_rstd, &state.k_rstd};
-  if (!is_normed && shares_context(node)) return attended_in_context(node);
+  if (!is_normed && attends_across_ranks(node)) return attended_in_context(node);
   return {&state.qkv_TC};
 }
 
 std::vector<Tensor*> Program::made_by_core(const Node& node) {
-  if (shares_context(node)) return made_by_context_core(layer(node).context);
+  if (attends_across_ranks(node)) return made_by_context_core(layer(node).context);
   std::vector<Tensor*> made;
   with_attention(node,
                  [&](auto& state, const auto&, const auto&) { made = model::made_by_core(state); });

@@ -16,18 +16,19 @@ Program::Bodies Program::Pieces::attention_qkv() {
     p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
       attention_qkv_forward(context, state, weights);
     });
-    if (p.hands_to_context(node) && context.closes()) p.begin_context(context, node);
+    if (p.is_last_before_context(node) && context.closes()) p.begin_context(context, node);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.hands_to_context(node) && context.opens()) {
+                if (p.is_last_before_context(node) && context.opens()) {
                   p.begin_context_gradient(context, node);
                 }
                 p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
                   attention_qkv_dgrad(context, state, weights);
                 });
-                if (p.weights_wait() && context.closes()) p.norm_weights_early(context, node);
+                if (p.keeps_several_weight_gradients() && context.closes())
+                  p.norm_weights_early(context, node);
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
@@ -51,11 +52,11 @@ Program::Bodies Program::Pieces::attention_qkv() {
                 const bool is_made_again = weights.q_norm.defined() && !p.exchanges_heads(node);
                 if (!is_made_again) return;
                 attention_turn_forward(context, p.layer(node).attention, weights);
-                if (p.hands_to_context(node)) p.begin_context(context, node);
+                if (p.is_last_before_context(node)) p.begin_context(context, node);
               }};
 }
 
-bool Program::weights_wait() const {
+bool Program::keeps_several_weight_gradients() const {
   return anatomy_.flow.weight_gradients == schedule::WeightGradients::InTurns &&
          anatomy_.pp_rank > 0;
 }
@@ -75,12 +76,12 @@ Program::Bodies Program::Pieces::attention_expand() {
     attention_expand_forward(context,
                              p.layer(node).latent_attention,
                              p.layer_weights(node).latent_attention);
-    if (p.hands_to_context(node)) p.begin_context(context, node);
+    if (p.is_last_before_context(node)) p.begin_context(context, node);
   };
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
+                if (p.is_last_before_context(node)) p.begin_context_gradient(context, node);
                 attention_expand_dgrad(context,
                                        p.layer(node).latent_attention,
                                        p.layer_weights(node).latent_attention);
@@ -100,7 +101,7 @@ Program::Bodies Program::Pieces::attention_expand() {
           .made =
               [](Program& p, const Node& node) {
                 std::vector<Tensor*> made = made_by_expand(p.layer(node).latent_attention);
-                if (p.keeps_in_context(node)) {
+                if (p.feeds_context_without_exchange(node)) {
                   const std::vector<Tensor*> attended = p.attended_in_context(node);
                   made.insert(made.end(), attended.begin(), attended.end());
                 }
@@ -123,18 +124,18 @@ Program::Bodies Program::Pieces::attention_turn() {
             attention_turn_forward(context,
                                    p.layer(node).attention,
                                    p.layer_weights(node).attention);
-            if (p.hands_to_context(node)) p.begin_context(context, node);
+            if (p.is_last_before_context(node)) p.begin_context(context, node);
           },
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            if (p.hands_to_context(node)) p.begin_context_gradient(context, node);
+            if (p.is_last_before_context(node)) p.begin_context_gradient(context, node);
             attention_turn_dgrad(context, p.layer(node).attention, p.layer_weights(node).attention);
           }};
 }
 
 Program::Bodies Program::Pieces::attention_core() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    if (p.shares_context(node)) {
+    if (p.attends_across_ranks(node)) {
       const model::ContextSharing sharing = p.context_sharing(context, node);
       model::ContextState& shared = p.layer(node).context;
       context_core_forward(context, sharing, shared, step_of(node));
@@ -147,7 +148,7 @@ Program::Bodies Program::Pieces::attention_core() {
   return {.forward = forward,
           .input_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.shares_context(node)) {
+                if (p.attends_across_ranks(node)) {
                   return context_core_dgrad(context,
                                             p.context_sharing(context, node),
                                             p.layer(node).context,
@@ -159,7 +160,7 @@ Program::Bodies Program::Pieces::attention_core() {
               },
           .recompute =
               [](Program& p, const Node& node, const Context& context) {
-                if (p.shares_context(node)) return p.attend_again(context, node);
+                if (p.attends_across_ranks(node)) return p.attend_again(context, node);
                 p.with_attention(node, [&](auto& state, const auto&, const auto&) {
                   attention_core_forward(context, state);
                 });
@@ -172,14 +173,14 @@ Program::Bodies Program::Pieces::attention_core() {
           .made = [](Program& p, const Node& node) { return p.made_by_core(node); },
           .take_back =
               [](Program& p, const Node& node, const Context& context) {
-                const bool is_read = p.shares_context(node) && !p.exchanges_heads(node);
+                const bool is_read = p.attends_across_ranks(node) && !p.exchanges_heads(node);
                 if (is_read) p.end_context(context, node);
               }};
 }
 
 Program::Bodies Program::Pieces::attention_proj() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    if (p.shares_context(node) && context.opens()) p.end_context(context, node);
+    if (p.attends_across_ranks(node) && context.opens()) p.end_context(context, node);
     p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
       attention_proj_forward(context, state, weights);
     });
@@ -191,7 +192,7 @@ Program::Bodies Program::Pieces::attention_proj() {
             p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
               attention_proj_dgrad(context, state, weights);
             });
-            if (p.shares_context(node) && context.closes()) {
+            if (p.attends_across_ranks(node) && context.closes()) {
               p.end_context_gradient(context, node);
             }
           },
@@ -275,7 +276,7 @@ Program::Bodies Program::Pieces::mlp_fc2() {
                 model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
               },
           .recompute = forward,
-          .leads_out_alone = true};
+          .makes_only_layer_output = true};
 }
 
 Program::Bodies Program::Pieces::mlp(Part part) {
@@ -285,10 +286,10 @@ Program::Bodies Program::Pieces::mlp(Part part) {
   Bodies around = around_products(part);
   if (part == Part::Scatter || part == Part::Add) {
     around.recompute = around.forward;
-    around.leads_out_alone = true;
+    around.makes_only_layer_output = true;
   }
   if (part == Part::Add) {
-    around.let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); };
+    around.drop_next_input = [](Program& p, const Node& node) { p.next_input(node).reset(); };
     around.made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; };
   }
   return around;

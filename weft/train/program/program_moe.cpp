@@ -110,7 +110,7 @@ void Program::merge_gradient(const Node& node, const model::Context& context) {
 // Drops the gradient rows while several micro-batches wait for weight gradients. A row per expert
 // of a token would exceed the forward's kept state; a row per token does not.
 void Program::drop_gradient_rows(const Node& node) {
-  if (!weights_wait() || dispatcher().moves_rows()) return;
+  if (!keeps_several_weight_gradients() || dispatcher().moves_rows()) return;
   model::SliceState& part = slice(node);
   model::drop_experts_gradient_rows(part.experts, part.dispatch, slice_of(layer(node).dy_TD, node));
 }

@@ -229,7 +229,7 @@ Program::Bodies Program::Pieces::experts_fc2() {
                                          p.dispatcher());
               },
           .recompute = forward,
-          .leads_out_alone = true,
+          .makes_only_layer_output = true,
           .output = [](Program& p, const Node& node) { return p.slice(node).dispatch.output_RD; }};
 }
 
@@ -263,7 +263,7 @@ Program::Bodies Program::Pieces::merge() {
                            const Node& node,
                            const Context& context) { p.merge_gradient(node, context); },
       .recompute = forward,
-      .let_go = [](Program& p, const Node& node) { p.next_input(node).reset(); },
+      .drop_next_input = [](Program& p, const Node& node) { p.next_input(node).reset(); },
       .made = [](Program& p, const Node& node) { return std::vector{&p.next_input(node)}; },
       .output = [](Program& p, const Node& node) { return p.layer_input(node, node.layer + 1); }};
 }
@@ -302,7 +302,7 @@ Program::Bodies Program::Pieces::shared_fc2() {
             model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
       .recompute = forward,
-      .leads_out_alone = true,
+      .makes_only_layer_output = true,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
@@ -321,7 +321,7 @@ Program::Bodies Program::Pieces::shared_gate() {
             model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
           },
       .recompute = forward,
-      .leads_out_alone = true,
+      .makes_only_layer_output = true,
       .output = [](Program& p, const Node& node) { return p.layer(node).shared.ends.y_TD; }};
 }
 
@@ -332,7 +332,7 @@ Program::Bodies Program::Pieces::shared(Part part) {
   Bodies around = around_products(part);
   if (part == Part::Scatter) {
     around.recompute = around.forward;
-    around.leads_out_alone = true;
+    around.makes_only_layer_output = true;
   }
   return around;
 }

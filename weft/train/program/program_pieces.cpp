@@ -109,7 +109,7 @@ std::vector<Node> Program::parts_of(const Node& node) const {
     Node one = node;
     one.part = part.part;
     const Bodies bodies = bodies_of(one);
-    if (node.direction == Direction::R && bodies.leads_out_alone) continue;
+    if (node.direction == Direction::R && bodies.makes_only_layer_output) continue;
     if (body_of(bodies, node.direction) != nullptr) nodes.push_back(one);
   }
   const bool back = node.direction == Direction::D || node.direction == Direction::W;

@@ -15,10 +15,10 @@ struct Program::Bodies {
   Body recompute = nullptr;
   // True if it makes only a layer's output. A single-node piece that recomputes its gradients'
   // inputs then skips it.
-  bool leads_out_alone = false;
+  bool makes_only_layer_output = false;
   void (*drop)(Program&, const Node&) = nullptr;
   // Drops a layer's output, which is the next layer's input.
-  void (*let_go)(Program&, const Node&) = nullptr;
+  void (*drop_next_input)(Program&, const Node&) = nullptr;
   // Dropped tensors that can be offloaded to host memory. take_back: runs after the copy back; it
   // may derive the remaining tensors.
   std::vector<tensor::Tensor*> (*made)(Program&, const Node&) = nullptr;

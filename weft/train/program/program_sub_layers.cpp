@@ -198,8 +198,10 @@ Program::Bodies Program::Pieces::scatter_tokens() {
     if (context.step) return model::send_product_output(context, ends, *p.groups_.tp);
     Tensor& y_TD = ends.y_TD;
     const tensor::Shape own{y_TD.dim(0) / p.groups_.tp->size(), y_TD.dim(1)};
-    const bool hands_on = node.piece == Piece::Mlp;
-    y_TD = p.scattered(context, y_TD, hands_on ? context.output(own) : context.activation(own));
+    const bool makes_layer_output = node.piece == Piece::Mlp;
+    y_TD = p.scattered(context,
+                       y_TD,
+                       makes_layer_output ? context.output(own) : context.activation(own));
   };
   return {.forward = forward,
           .input_gradient = [](Program& p, const Node& node, const Context& context) {
