@@ -98,18 +98,18 @@ TEST(KeptSearch, ALayoutOfNoRungOrShapeIsNotOfTheQuestion) {
   ASSERT_FALSE(space.shapes().all.empty());
   KeptSearch kept;
   kept.search.ranked = {layout_of(space.shapes().all.front(), 1)};
-  EXPECT_TRUE(is_of(space, kept));
+  EXPECT_TRUE(is_part_of(space, kept));
   const auto with = [&](const auto& change) {
     KeptSearch other = kept;
     change(other.search.ranked.front().choice);
-    return is_of(space, other);
+    return is_part_of(space, other);
   };
   EXPECT_FALSE(with([](LayoutChoice& choice) { choice.recompute = 1000; }));
   EXPECT_FALSE(with([](LayoutChoice& choice) { choice.offload = 1000; }));
   EXPECT_FALSE(with([](LayoutChoice& choice) { choice.tp = 7; }));
   kept.search.nearest = layout_of(kept.search.ranked.front().choice, 1);
   kept.search.nearest->choice.recompute = 1000;
-  EXPECT_FALSE(is_of(space, kept));
+  EXPECT_FALSE(is_part_of(space, kept));
 }
 
 TEST(KeptSearch, EveryPartOfTheQuestionCounts) {

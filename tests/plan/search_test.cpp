@@ -48,7 +48,7 @@ std::vector<LayoutChoice> all_choices(const LayoutSpace& space) {
       for (const StepOrder order : space.orders_of(shape)) {
         for (const StateHolder state : space.axes().states) {
           for (std::size_t rung = 0; rung < space.writer().ladder().size(); ++rung) {
-            if (!space.goes_with(order, rung)) continue;
+            if (!space.order_allows(order, rung)) continue;
             LayoutChoice choice = shape;
             choice.carrier = carrier;
             choice.order = order;

@@ -200,8 +200,8 @@ void declare_parts(const config::ModelConfig& model,
     }
     declare_bytes(block, part);
     cut_sent_bytes(part);
-    const bool has_no_gradient_order = part.is_exchange_in_steps() || name == Part::Keys;
-    if (part.has_input_gradient() && !has_no_gradient_order) after.clear();
+    const bool is_side_branch = part.is_exchange_in_steps() || name == Part::Keys;
+    if (part.has_input_gradient() && !is_side_branch) after.clear();
     after.push_back({piece.piece, name});
     piece.parts.push_back(std::move(part));
   }
@@ -234,19 +234,19 @@ std::vector<Piece> always_split(Anatomy& anatomy) {
 }
 
 // A chunk's output is sent to the next stage, not kept.
-void keep_no_output(PieceAnatomy& piece) {
+void remove_output(PieceAnatomy& piece) {
   piece.kept.per_token -= piece.output.per_token;
   piece.output = {};
-  if (!piece.parts.empty()) keep_no_output(piece.parts.back());
+  if (!piece.parts.empty()) remove_output(piece.parts.back());
 }
 
-void keep_no_last_outputs(Anatomy& anatomy) {
+void remove_sent_outputs(Anatomy& anatomy) {
   for (const Chunk& chunk : anatomy.chunks) {
     if (!chunk.sends()) continue;
     if (chunk.layers > 0) {
-      keep_no_output(anatomy.layers[at(chunk.end_layer() - 1)].back());
+      remove_output(anatomy.layers[at(chunk.end_layer() - 1)].back());
     } else if (chunk.has_embed) {
-      keep_no_output(anatomy.embed.back());
+      remove_output(anatomy.embed.back());
     }
   }
 }
@@ -307,7 +307,7 @@ Anatomy describe(const config::ModelConfig& model,
   anatomy.pipeline = derive::pipeline_of(model, placement);
   anatomy.pp_rank = pp_rank;
   anatomy.chunks = chunks_of(model, anatomy.pipeline, pp_rank);
-  keep_no_last_outputs(anatomy);
+  remove_sent_outputs(anatomy);
   anatomy.tie = tie_of(model, anatomy.chunks);
   anatomy.buckets =
       buckets_of(model, reductions.buffers, derive::holding_of(model, pp_rank, placement));

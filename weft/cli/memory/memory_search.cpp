@@ -76,7 +76,8 @@ std::optional<plan::Hardware> hardware_of(const config::Config& config,
   const std::vector<std::string> known = plan::known_hardware(folder);
   if (std::ranges::find(known, name) == known.end()) return std::nullopt;
   const plan::Hardware file = plan::find_hardware(folder, name);
-  if (asked && !plan::knows(file, *asked)) asked = std::nullopt;  // the report names the program
+  if (asked && !plan::has_rates_of(file, *asked))
+    asked = std::nullopt;  // the report names the program
   plan::Hardware hardware = plan::hardware_of_run(config, file, asked);
   // Weft's engine keeps no such gradients.
   if (asked != plan::Program::MegatronBridge) hardware.work.keeps_dummy_gradients = false;

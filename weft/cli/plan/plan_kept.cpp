@@ -91,7 +91,7 @@ std::optional<plan::KeptSearch> KeptSearches::find(std::size_t top,
   const auto search = json.find("search");
   if (search == json.end() || text_at("sum") != search_sum(*search)) return damaged();
   std::optional<plan::KeptSearch> kept = plan::kept_search(*search);
-  if (!kept || (space != nullptr && !plan::is_of(*space, *kept))) return damaged();
+  if (!kept || (space != nullptr && !plan::is_part_of(*space, *kept))) return damaged();
   if (kept->top < top) return std::nullopt;
   std::vector<plan::PricedLayout>& ranked = kept->search.ranked;
   ranked.resize(std::min(ranked.size(), top));

@@ -49,7 +49,9 @@ class Lanes {
         splits_(config.comm_overlap.delay_wgrad_compute),
         slowdown_(slowdown) {}
 
-  double communication() const { return 2 * (layer_.dispatch + layer_.combine) + travels_again(); }
+  double communication() const {
+    return 2 * (layer_.dispatch + layer_.combine) + dispatched_again();
+  }
 
   // Time of one pair in the steady state.
   double period() {
@@ -61,8 +63,8 @@ class Lanes {
   }
 
  private:
-  double travels_again() const {
-    return layer_.travels_again ? layer_.dispatch + layer_.combine : 0;
+  double dispatched_again() const {
+    return layer_.dispatch_is_recomputed ? layer_.dispatch + layer_.combine : 0;
   }
 
   void run_pair() {
@@ -74,7 +76,7 @@ class Lanes {
     }
   }
 
-  double way_back() const { return layer_.after.d + travels_again() + layer_.combine; }
+  double way_back() const { return layer_.after.d + dispatched_again() + layer_.combine; }
   double later_weights() const { return (layer_.before.w + layer_.after.w) * slowdown_; }
 
   void run_beside_experts() {
@@ -181,7 +183,7 @@ PlainTime plain_time(const config::Config& config, const LayerTime& layer) {
   const double wire = layer.dispatch + layer.combine;
   // Recomputed rows are dispatched during recomputation and do not return.
   constexpr double kBroughtAgain = 0.25;
-  const double wire_b = wire * (layer.travels_again ? 1 + kBroughtAgain : 1);
+  const double wire_b = wire * (layer.dispatch_is_recomputed ? 1 + kBroughtAgain : 1);
   return plain_time(config,
                     layer,
                     {.total = compute.f + wire + layer.tp.f + layer.cp.f,

@@ -207,7 +207,7 @@ LayerTime layer_time(const config::Config& config,
     if (time.dispatch > 0 && host_waits_for_counts(config.model)) {
       time.counts_wait = hardware.work.counts_us * kMicroseconds;
     }
-    time.travels_again =
+    time.dispatch_is_recomputed =
         whole == Recomputed::Yes || recomputes_module(config.model, RecomputeModule::Moe);
   }
   add_tensor_exchange(config, work, hardware, tensor_exchanges(config.model, layer), time);

@@ -20,10 +20,10 @@ struct LayerTime {
   Directions before;   // before the dispatch: attention, router, permutation; all of a dense layer
   Directions experts;  // also shared experts, unless they run beside the dispatch
   Directions after;    // after the combine
-  double dispatch = 0, combine = 0;  // seconds of one; 0: no communication
-  bool travels_again = false;        // recomputation dispatches the rows again
-  Directions tp, cp;                 // exposed: exchanges without concurrent compute (w unused)
-  double host_f = 0, host_b = 0;     // launches
+  double dispatch = 0, combine = 0;     // seconds of one; 0: no communication
+  bool dispatch_is_recomputed = false;  // recomputation dispatches the rows again
+  Directions tp, cp;                    // exposed: exchanges without concurrent compute (w unused)
+  double host_f = 0, host_b = 0;        // launches
   // True: launches per node, by a host that runs ahead of the device.
   bool launches_nodes = false;
   double counts_wait = 0;                          // forward: idle while the host reads row counts

@@ -324,13 +324,13 @@ Hardware parse_hardware(const std::string& content, const std::string& named) {
   throw base::ConfigError(std::move(complaints));
 }
 
-bool knows(const Hardware& hardware, Program program) {
+bool has_rates_of(const Hardware& hardware, Program program) {
   return hardware.program == program || (program == Program::Weft && !hardware.of_weft.empty());
 }
 
 Hardware as_run_by(const Hardware& hardware, Program program) {
   if (hardware.program == program) return hardware;
-  if (!knows(hardware, program)) {
+  if (!has_rates_of(hardware, program)) {
     throw base::ConfigError(
         text("{} has no numbers of {}: its own are those of {}; use --program={}{}",
              base::shown(hardware.name),

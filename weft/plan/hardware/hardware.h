@@ -136,7 +136,7 @@ Hardware parse_hardware(const std::string& content, const std::string& named);
 // Variant of the hardware under a program. ConfigError if the file lacks its numbers.
 Hardware as_run_by(const Hardware& hardware, Program program);
 // True if the file has numbers for the program.
-bool knows(const Hardware& hardware, Program program);
+bool has_rates_of(const Hardware& hardware, Program program);
 
 // Names of the GPUs with a file in the folder.
 std::vector<std::string> known_hardware(const std::filesystem::path& folder);

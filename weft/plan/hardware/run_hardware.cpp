@@ -50,7 +50,7 @@ void emulate_links(const config::Config& config, Hardware& hardware) {
 Program usual_program(const config::Config& config, const Hardware& hardware) {
   const bool is_trained = config.runtime.device == config::DeviceKind::Cuda &&
                           is_of_one_process(config.runtime) && is_of_this_build(config);
-  return is_trained && knows(hardware, Program::Weft) ? Program::Weft : hardware.program;
+  return is_trained && has_rates_of(hardware, Program::Weft) ? Program::Weft : hardware.program;
 }
 
 Hardware hardware_of_run(const config::Config& config,

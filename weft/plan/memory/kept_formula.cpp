@@ -13,7 +13,7 @@ using config::Config;
 using config::ModelConfig;
 using config::RecomputeModule;
 
-bool remakes(const ModelConfig& model, RecomputeModule module) {
+bool recomputes(const ModelConfig& model, RecomputeModule module) {
   if (model.recompute_granularity != config::RecomputeGranularity::Selective) return false;
   if (!model.recompute_modules) return module == RecomputeModule::CoreAttn;
   return std::ranges::find(*model.recompute_modules, module) != model.recompute_modules->end();
@@ -26,19 +26,19 @@ class KeptBytes {
 
   double of_layer(std::int64_t layer) const {
     const double stream = work_.own_tokens * number(model_.hidden_size);
-    const bool drops_norms = remakes(model_, RecomputeModule::Layernorm);
+    const bool drops_norms = recomputes(model_, RecomputeModule::Layernorm);
     double bytes = 2 * stream * work_.element;           // two residual streams
     bytes += 2 * stream * (drops_norms ? 0 : product_);  // and their norms
     bytes += attention(layer);
     if (!model_.is_moe_layer(layer)) {
-      const bool drops = remakes(model_, RecomputeModule::Mlp);
+      const bool drops = recomputes(model_, RecomputeModule::Mlp);
       return bytes + (drops ? 0 : feed_forward(work_.tokens, number(model_.dense_width())));
     }
     const double shared = number(derive::shared_expert_width(model_));
-    if (shared > 0 && !remakes(model_, RecomputeModule::SharedExperts)) {
+    if (shared > 0 && !recomputes(model_, RecomputeModule::SharedExperts)) {
       bytes += feed_forward(work_.tokens, shared);
     }
-    if (remakes(model_, RecomputeModule::Moe)) return bytes;
+    if (recomputes(model_, RecomputeModule::Moe)) return bytes;
     return bytes + experts();
   }
 
@@ -56,7 +56,7 @@ class KeptBytes {
         const double latents =
             work_.tokens * number(model_.q_lora_rank.value_or(0) + model_.kv_lora_rank +
                                   model_.qk_pos_emb_head_dim);
-        const double expanded = remakes(model_, RecomputeModule::MlaUpProj)
+        const double expanded = recomputes(model_, RecomputeModule::MlaUpProj)
                                     ? 0
                                     : t * heads * (2 * wide + value) * work_.element;
         return latents * 2 * work_.element + expanded + t * heads * value * work_.element;
@@ -76,7 +76,7 @@ class KeptBytes {
 
   double experts() const {
     const double width = number(model_.expert_shard_width()), h = number(model_.hidden_size);
-    const double activated = remakes(model_, RecomputeModule::MoeAct) ? 0 : product_;
+    const double activated = recomputes(model_, RecomputeModule::MoeAct) ? 0 : product_;
     const double budget = model_.moe_expert_rank_capacity_factor.value_or(1);
     const double room = model_.moe_paged_stash ? 1 : budget;
     return room * work_.rows * (h * product_ + width * (2 * work_.element + activated)) +

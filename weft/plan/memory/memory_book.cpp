@@ -151,7 +151,7 @@ KeptLayer make_layer(const Config& config, const LayerAsked& asked) {
   return kept * (is_whole ? 1 : share_by_formula(config, alone, asked.layer));
 }
 
-bool has_as_much(const Flight& one, const Flight& other) {
+bool keeps_as_much(const Flight& one, const Flight& other) {
   return std::ranges::equal(one, other, [](int a, int b) { return a >= b; });
 }
 
@@ -206,9 +206,9 @@ class FlightLog {
 
   void note(int chunk) {
     std::vector<Flight>& all = all_[base::at(chunk)];
-    const auto covers = [&](const Flight& one) { return has_as_much(one, now_); };
+    const auto covers = [&](const Flight& one) { return keeps_as_much(one, now_); };
     if (std::ranges::any_of(all, covers)) return;
-    std::erase_if(all, [&](const Flight& one) { return has_as_much(now_, one); });
+    std::erase_if(all, [&](const Flight& one) { return keeps_as_much(now_, one); });
     all.push_back(now_);
   }
 

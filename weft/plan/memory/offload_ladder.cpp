@@ -19,7 +19,7 @@ std::string offload_words(const std::vector<OffloadModule>& modules) {
   return words;
 }
 
-bool makes_again(const RecomputeRung& again, RecomputeModule module) {
+bool recomputes(const RecomputeRung& again, RecomputeModule module) {
   return std::ranges::find(again.modules, module) != again.modules.end();
 }
 
@@ -53,12 +53,12 @@ std::vector<OffloadModule> modules_beside(const OffloadRung& rung,
     return left;
   }
   using enum OffloadModule;
-  if (makes_again(again, RecomputeModule::Layernorm)) drop({QkvLinear});
-  if (makes_again(again, RecomputeModule::Moe)) drop({ExpertFc1, MoeAct});
-  if (makes_again(again, RecomputeModule::CoreAttn)) drop({AttnProj});
+  if (recomputes(again, RecomputeModule::Layernorm)) drop({QkvLinear});
+  if (recomputes(again, RecomputeModule::Moe)) drop({ExpertFc1, MoeAct});
+  if (recomputes(again, RecomputeModule::CoreAttn)) drop({AttnProj});
   // Attention's output is offloaded together with its inputs, or not at all.
   const bool expands_again =
-      model.multi_latent_attention && makes_again(again, RecomputeModule::MlaUpProj);
+      model.multi_latent_attention && recomputes(again, RecomputeModule::MlaUpProj);
   if (expands_again) drop({CoreAttn, AttnProj});
   return left;
 }

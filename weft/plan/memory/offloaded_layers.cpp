@@ -50,7 +50,7 @@ std::vector<OffloadablePart> offloadable_parts(const Config& config,
         continue;
       parts.push_back({.name = name,
                        .copied = number(piece.offloaded_bytes().of(load)),
-                       .hands_on = &piece == &pieces.back()});
+                       .is_layer_output = &piece == &pieces.back()});
     }
   }
   return parts;
@@ -82,7 +82,7 @@ void OffloadableLayers::for_each(std::size_t stage,
   const int layers = stages_[stage].layers;
   for (int i = 0; i < layers - (stages_[stage].loss ? 1 : 0); ++i) {
     const OffloadablePart* part = find_part(*parts_[stage][base::at(i)], name);
-    if (part == nullptr || (part->hands_on && i + 1 == layers)) continue;
+    if (part == nullptr || (part->is_layer_output && i + 1 == layers)) continue;
     visit(i, *part);
   }
 }

@@ -20,8 +20,8 @@ using OffloadedParts = std::vector<schedule::OffloadedPart>;
 // Part of a layer that model.offload_modules names and that is kept.
 struct OffloadablePart {
   schedule::PieceName name;
-  double copied = 0;      // bytes to the host
-  bool hands_on = false;  // input of the next layer
+  double copied = 0;             // bytes to the host
+  bool is_layer_output = false;  // input of the next layer
 };
 std::vector<OffloadablePart> offloadable_parts(const config::Config& config,
                                                std::int64_t layer,

@@ -12,7 +12,7 @@ using schedule::Direction;
 using schedule::Entry;
 using schedule::Piece;
 
-bool is_travel(const Entry& entry) {
+bool is_communication(const Entry& entry) {
   const Piece piece = entry.node.piece;
   return entry.lane == schedule::Lane::Ep && (piece == Piece::Dispatch || piece == Piece::Combine);
 }
@@ -40,7 +40,7 @@ RunSeconds run_seconds(const config::Config& config, const Calibration& calibrat
       const NodeWork& work = works.at({plan.anatomy.pp_rank, row});
       const NodeFactor factor = known_factor(calibration, row).value_or(NodeFactor{});
       const NodeSeconds seconds = node_seconds(work, row.direction, factor, rates);
-      if (is_travel(entry)) add_travel(seconds, all);
+      if (is_communication(entry)) add_travel(seconds, all);
       if (entry.lane != schedule::Lane::Compute) continue;
       all.products += rates.untraced * seconds.product;
       const bool is_forward = row.direction == Direction::F;

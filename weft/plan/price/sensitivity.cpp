@@ -227,7 +227,7 @@ class KnobTurner {
     for (const std::size_t rung : rungs) {
       LayoutChoice other = choice_;
       other.recompute = rung;
-      if (!space_.goes_with(other.order, rung)) other.order = StepOrder::Plain;
+      if (!space_.order_allows(other.order, rung)) other.order = StepOrder::Plain;
       const std::vector<Graphs> graphs = space_.graphs_of(other);
       if (std::ranges::find(graphs, other.graphs) == graphs.end()) other.graphs = graphs.front();
       LayoutChoice same = other;

@@ -120,7 +120,7 @@ class ShapePricing {
     LayoutChoice choice = in_modes(modes);
     const std::size_t rungs = space_.writer().ladder().size();
     for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
-      if (!space_.goes_with(modes.order, choice.recompute)) continue;
+      if (!space_.order_allows(modes.order, choice.recompute)) continue;
       choice.carrier = Carrier::Given;
       choice.graphs = space_.graphs_of(choice).front();
       const MemoryPrice memory = memory_of(choice);
@@ -143,7 +143,7 @@ class ShapePricing {
     choice.carrier = carriers.back();
     const std::size_t rungs = space_.writer().ladder().size();
     for (choice.recompute = 0; choice.recompute < rungs; ++choice.recompute) {
-      if (!space_.goes_with(modes.order, choice.recompute)) continue;
+      if (!space_.order_allows(modes.order, choice.recompute)) continue;
       choice.graphs = space_.graphs_of(choice).front();
       if (choice.graphs != Graphs::Whole) return;
       const MemoryPrice memory = memory_of(choice);
@@ -165,7 +165,7 @@ class ShapePricing {
   void price_rung(std::size_t rung, LayoutChoice choice) {
     if (rung <= choice.recompute) return;
     choice.recompute = rung;
-    if (!space_.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
+    if (!space_.order_allows(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
     choice.graphs = space_.graphs_of(choice).front();
     add(choice, memory_of(choice));
   }
@@ -220,7 +220,7 @@ class ShapePricing {
     choice.carrier = carriers.back();
     std::vector<PricedLayout> found;
     for (; choice.recompute < space_.writer().ladder().size(); ++choice.recompute) {
-      if (!space_.goes_with(modes.order, choice.recompute)) continue;
+      if (!space_.order_allows(modes.order, choice.recompute)) continue;
       LayoutChoice offloaded = choice;
       offloaded.offload = 1;
       choice.graphs = space_.graphs_of(offloaded).front();

@@ -23,7 +23,7 @@ Generation generation_of(std::string_view gpu) {
   return Generation::Unknown;
 }
 
-bool is_of_class(const Config& one, const Config& other) {
+bool is_in_class(const Config& one, const Config& other) {
   return (one.model.experts() > 0) == (other.model.experts() > 0);
 }
 
@@ -111,7 +111,7 @@ Trust MeasuredRuns::of(const Config& config, const Hardware& hardware) {
 std::optional<ErrorSummary> MeasuredRuns::band_of(const Config& config, const Hardware& hardware) {
   std::vector<std::pair<int, std::size_t>> near;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (!runs_[i].is_held_out || !is_of_class(runs_[i].run->config, config)) continue;
+    if (!runs_[i].is_held_out || !is_in_class(runs_[i].run->config, config)) continue;
     near.emplace_back(distance_of(config, hardware.name, *runs_[i].run), i);
   }
   if (near.empty()) return std::nullopt;
@@ -142,7 +142,7 @@ std::vector<std::string> MeasuredRuns::unmeasured(const Config& config,
   const std::set<RunMode> own = modes_of(config);
   for (const Measured& measured : runs_) {
     if (generation_of(measured.run->gpu) != generation) continue;
-    if (!is_of_class(measured.run->config, config)) continue;
+    if (!is_in_class(measured.run->config, config)) continue;
     known.insert(measured.modes.begin(), measured.modes.end());
     has_all = has_all || std::ranges::includes(measured.modes, own);
   }

@@ -221,7 +221,7 @@ class RowReader {
     }
   }
 
-  bool is_drop() const { return letters_of(cell("routing")).find("drop") == 5; }
+  bool drops_tokens() const { return letters_of(cell("routing")).find("drop") == 5; }
 
   void set_experts(ModelConfig& model) const {
     const std::string remarks = letters_of(cell("note") + cell("model"));
@@ -232,14 +232,14 @@ class RowReader {
     const auto known = config::WordCodec<config::FlexBackend>::parse(backend);
     // Default for an unknown recipe, after recipes of that time: a plain all-to-all for fixed
     // numbers of rows, otherwise the flex dispatcher.
-    const bool unknown = cell("match").empty() && backend.empty() && !is_drop();
+    const bool unknown = cell("match").empty() && backend.empty() && !drops_tokens();
     if (known || unknown) {
       model.moe_token_dispatcher_type = config::Dispatcher::Flex;
       model.moe_flex_dispatcher_backend = known.value_or(config::FlexBackend::HybridEp);
     } else {
       model.moe_token_dispatcher_type = config::Dispatcher::AllToAll;
     }
-    if (is_drop()) {
+    if (drops_tokens()) {
       model.moe_expert_capacity_factor = 1.0;
       model.moe_pad_expert_input_to_capacity = true;
     }
@@ -255,13 +255,13 @@ class RowReader {
     // Whole layers with varying numbers of rows cannot be captured: a table without scopes means
     // the usual ones.
     const bool by_layer = model.cuda_graph_impl == config::CudaGraphImpl::TransformerEngine;
-    if (by_layer && model.experts() > 0 && !is_drop() && model.cuda_graph_modules.empty()) {
+    if (by_layer && model.experts() > 0 && !drops_tokens() && model.cuda_graph_modules.empty()) {
       model.cuda_graph_modules = {config::CudaGraphScope::MoeRouter,
                                   config::CudaGraphScope::MoePreprocess};
     }
     const bool whole_step = model.cuda_graph_impl == config::CudaGraphImpl::FullIteration;
     // Capturing a whole iteration with varying numbers of rows requires these.
-    const bool fused = whole_step && model.experts() > 0 && !is_drop();
+    const bool fused = whole_step && model.experts() > 0 && !drops_tokens();
     model.use_transformer_engine_op_fuser = fused;
     model.moe_paged_stash = fused;
     if (fused) model.moe_expert_rank_capacity_factor = 1.5;

@@ -306,7 +306,7 @@ std::optional<KeptSearch> kept_search(const Json& json) {
   return kept;
 }
 
-bool is_of(const LayoutSpace& space, const KeptSearch& kept) {
+bool is_part_of(const LayoutSpace& space, const KeptSearch& kept) {
   const LayoutWriter& writer = space.writer();
   const auto is_layout = [&](const LayoutChoice& choice) {
     return choice.recompute < writer.ladder().size() && choice.offload < writer.offloads().size() &&

@@ -28,6 +28,6 @@ base::Json to_json(const KeptSearch& kept);
 std::optional<KeptSearch> kept_search(const base::Json& json);
 
 // True if every layout of it is one of the space.
-bool is_of(const LayoutSpace& space, const KeptSearch& kept);
+bool is_part_of(const LayoutSpace& space, const KeptSearch& kept);
 
 }  // namespace weft::plan

@@ -74,16 +74,16 @@ bool is_rare_switch(std::string_view key) {
 }
 
 // True for keys that matter only with their switch on.
-bool is_below_switch(std::string_view key) {
+bool needs_switch(std::string_view key) {
   return key == "model.offload_modules" || key.starts_with("optimizer.optimizer_offload") ||
          key.starts_with("optimizer.overlap_cpu");
 }
 
 // True if the key has no effect in this run.
-bool is_idle(std::string_view key, const config::Field& field, const Config& config) {
+bool has_no_effect(std::string_view key, const config::Field& field, const Config& config) {
   if (key == "model.fp8_recipe" && !config.model.fp8) return true;
   if (config.model.experts() == 0 && is_of_experts(key)) return true;
-  return is_below_switch(key) && config::is_default(field, config);
+  return needs_switch(key) && config::is_default(field, config);
 }
 
 const config::Field& layout_field(std::string_view key) {
@@ -102,7 +102,7 @@ base::Json layout_keys(const Config& config) {
   base::Json keys = base::Json::object();
   for (const std::string_view key : all_layout_keys()) {
     const config::Field& field = layout_field(key);
-    if (is_idle(key, field, config)) continue;
+    if (has_no_effect(key, field, config)) continue;
     const bool may_be_left = is_rare_switch(key) || field.get(config).is_null();
     if (may_be_left && config::is_default(field, config)) continue;
     keys[std::string(key)] = field.get(config);
@@ -114,7 +114,7 @@ std::vector<std::string> layout_overrides(const Config& config) {
   std::vector<std::string> words;
   for (const std::string_view key : all_layout_keys()) {
     const config::Field& field = layout_field(key);
-    if (is_idle(key, field, config)) continue;
+    if (has_no_effect(key, field, config)) continue;
     const base::Json value = field.get(config);
     std::string written = value.is_string() ? value.get<std::string>() : value.dump();
     if (written.empty()) written = "null";

@@ -287,13 +287,13 @@ LayoutSpace::Shapes LayoutSpace::shapes() const {
   return found;
 }
 
-bool LayoutSpace::travels(const LayoutChoice& shape) const {
+bool LayoutSpace::tokens_travel(const LayoutChoice& shape) const {
   return writer_.start().model.experts() > 0 && shape.ep * shape.etp > 1;
 }
 
 std::vector<Carrier> LayoutSpace::carriers_of(const LayoutChoice& shape) const {
   if (axes_.carriers.front() == Carrier::Given) return axes_.carriers;
-  if (!travels(shape)) return {Carrier::AllToAll};
+  if (!tokens_travel(shape)) return {Carrier::AllToAll};
   const auto domain = static_cast<std::int64_t>(hardware_.nvlink_domain);
   std::vector<Carrier> carriers = axes_.carriers;
   // If NVLink joins more than a machine, hybridep stays inside the domain (F14).
@@ -305,18 +305,18 @@ std::vector<Carrier> LayoutSpace::carriers_of(const LayoutChoice& shape) const {
 std::vector<StepOrder> LayoutSpace::orders_of(const LayoutChoice& shape) const {
   if (axes_.orders.size() == 1) return axes_.orders;
   const ModelConfig& model = writer_.start().model;
-  const bool can = travels(shape) && shape.ep > 1 && derive::mtp_layers(model) <= 1;
+  const bool can = tokens_travel(shape) && shape.ep > 1 && derive::mtp_layers(model) <= 1;
   std::vector<StepOrder> orders = axes_.orders;
   if (!can) std::erase_if(orders, [](StepOrder order) { return order != StepOrder::Plain; });
   return orders;
 }
 
-bool LayoutSpace::goes_with(StepOrder order, std::size_t rung) const {
+bool LayoutSpace::order_allows(StepOrder order, std::size_t rung) const {
   if (order == StepOrder::Plain) return true;
   return !writer_.ladder().at(rung).moves_rows || writer_.start().runtime.recompute_under_overlap;
 }
 
-bool LayoutSpace::captures_whole(const LayoutChoice& choice) const {
+bool LayoutSpace::captures_whole_step(const LayoutChoice& choice) const {
   const ModelConfig& model = writer_.start().model;
   const Number number = choice.number.value_or(number_of(model));
   return number == Number::Mxfp8 && choice.carrier == Carrier::HybridEp && model.moe_grouped_gemm &&
@@ -327,7 +327,7 @@ std::vector<Graphs> LayoutSpace::graphs_of(const LayoutChoice& choice) const {
   const bool captures = axes_.graphs.front() == Graphs::Scoped;
   if (captures && writer_.ladder().at(choice.recompute).is_full) return {Graphs::None};
   std::vector<Graphs> graphs = axes_.graphs;
-  if (captures && captures_whole(choice)) graphs.insert(graphs.begin(), Graphs::Whole);
+  if (captures && captures_whole_step(choice)) graphs.insert(graphs.begin(), Graphs::Whole);
   return graphs;
 }
 
@@ -347,7 +347,7 @@ LayoutChoice LayoutSpace::most_frugal(const LayoutChoice& shape) const {
   frugal.order = orders_of(shape).front();
   frugal.state = axes_.states.front();
   frugal.recompute = writer_.ladder().size() - 1;
-  while (frugal.recompute > 0 && !goes_with(frugal.order, frugal.recompute)) --frugal.recompute;
+  while (frugal.recompute > 0 && !order_allows(frugal.order, frugal.recompute)) --frugal.recompute;
   frugal.number = axes_.numbers.back();
   frugal.graphs = graphs_of(frugal).front();
   return frugal;

@@ -87,7 +87,7 @@ class LayoutSpace {
   // Modes compatible with a shape.
   std::vector<Carrier> carriers_of(const LayoutChoice& shape) const;
   std::vector<StepOrder> orders_of(const LayoutChoice& shape) const;
-  bool goes_with(StepOrder order, std::size_t rung) const;
+  bool order_allows(StepOrder order, std::size_t rung) const;
   // Graphs compatible with the other modes, fewest launches first. Recomputed whole layers cannot
   // be captured. Capturing a whole step requires rows of a fixed budget on the device (hybridep),
   // and experts in one fused operation (MXFP8).
@@ -101,8 +101,8 @@ class LayoutSpace {
 
  private:
   LayoutAxes axes_of(const PlanAsk& ask) const;
-  bool travels(const LayoutChoice& shape) const;
-  bool captures_whole(const LayoutChoice& choice) const;
+  bool tokens_travel(const LayoutChoice& shape) const;
+  bool captures_whole_step(const LayoutChoice& choice) const;
 
   Hardware hardware_;
   Routing routing_;

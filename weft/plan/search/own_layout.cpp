@@ -37,7 +37,7 @@ std::string layout_of_config(const Config& config) {
   return all;
 }
 
-bool compares(const OwnLayout& own, const Price* best) {
+bool is_comparable(const OwnLayout& own, const Price* best) {
   return best && own.price && own.price->memory.fits();
 }
 
@@ -91,7 +91,7 @@ base::Json to_json(const OwnLayout& own, const Trust& trust, const Price* best) 
   json.update(to_json(*own.price));
   json.update(to_json(trust));
   json["fits"] = own.price->memory.fits();
-  if (compares(own, best)) json["best_times_as_fast"] = own.price->step_ms / best->step_ms;
+  if (is_comparable(own, best)) json["best_times_as_fast"] = own.price->step_ms / best->step_ms;
   return json;
 }
 

@@ -17,7 +17,7 @@ using base::text;
 std::optional<PricedLayout> priced_beside(const LayoutSpace& space, const LayoutChoice& choice) {
   const std::vector<StepOrder> orders = space.orders_of(choice);
   if (std::ranges::find(orders, choice.order) == orders.end()) return std::nullopt;
-  if (!space.goes_with(choice.order, choice.recompute)) return std::nullopt;
+  if (!space.order_allows(choice.order, choice.recompute)) return std::nullopt;
   if (!refusal_of(space, choice).empty()) return std::nullopt;
   const config::Config config = space.writer().config_of(choice);
   const MemoryPrice memory = price_memory(config, space.hardware(), space.routing(), space.book());
@@ -206,7 +206,7 @@ std::optional<PlanVerdict> full_verdict(const LayoutSpace& space,
   LayoutChoice choice = best.choice;
   choice.recompute = ladder.size() - 1;
   choice.graphs = space.graphs_of(choice).front();
-  if (!space.goes_with(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
+  if (!space.order_allows(choice.order, choice.recompute)) choice.order = StepOrder::Plain;
   const bool is_full = ladder[best.choice.recompute].is_full;
   const PricedLayout fastest = *place_one(is_full, best, search.best_full);
   const double gain = gain_of(fastest, best);

@@ -23,7 +23,7 @@ bool is_safe_without_graphs(PricedLayout layout) {
 }
 
 // True if two layouts differ only in their flex dispatcher and cost the same.
-bool are_twins(const PricedLayout& one, const PricedLayout& other) {
+bool differ_only_in_dispatcher(const PricedLayout& one, const PricedLayout& other) {
   LayoutChoice same = other.choice;
   same.carrier = one.choice.carrier;
   return same == one.choice && one.choice.carrier != Carrier::AllToAll &&
@@ -36,7 +36,8 @@ void drop_twins(std::vector<PricedLayout>& sorted) {
   std::vector<PricedLayout> kept;
   for (PricedLayout& layout : sorted) {
     const bool is_twin = std::ranges::any_of(kept, [&](const PricedLayout& other) {
-      return are_twins(other, layout) && !are_twins(kept.front(), layout);
+      return differ_only_in_dispatcher(other, layout) &&
+             !differ_only_in_dispatcher(kept.front(), layout);
     });
     if (!is_twin) kept.push_back(std::move(layout));
   }

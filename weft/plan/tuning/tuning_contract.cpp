@@ -106,7 +106,7 @@ constexpr std::array kTunable{
 
 constexpr std::size_t kMostListed = 16;  // keys of a section in a message
 
-bool is_of(std::string_view section, std::string_view key) {
+bool is_in_section(std::string_view section, std::string_view key) {
   return key.size() > section.size() && key.starts_with(section) && key[section.size()] == '.';
 }
 
@@ -116,7 +116,7 @@ std::string varied_text(std::string_view key) {
   const std::string section(key.substr(0, key.find('.')));
   std::vector<std::string_view> near;
   for (const std::string_view tunable : kTunable) {
-    if (is_of(section, tunable)) near.push_back(tunable);
+    if (is_in_section(section, tunable)) near.push_back(tunable);
   }
   const std::string others =
       "orders and overlaps (comm_overlap.*, ddp.overlap_*, runtime.pipeline_schedule), the "
