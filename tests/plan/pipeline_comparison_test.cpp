@@ -9,6 +9,7 @@
 #include "weft/plan/order/zero_bubble.h"
 #include "weft/plan/price/simulated_step.h"
 #include "weft/rules/validate.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/plan.h"
 

@@ -7,6 +7,8 @@
 
 #include "tests/schedule/models_support.h"
 #include "weft/base/text.h"
+#include "weft/schedule/census.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::schedule {
 namespace anatomy_test {

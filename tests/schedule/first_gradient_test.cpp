@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/schedule/plans_support.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::schedule {
 namespace first_gradient_test {

@@ -4,6 +4,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

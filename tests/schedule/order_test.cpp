@@ -5,6 +5,7 @@
 #include "tests/schedule/models_support.h"
 #include "weft/base/error.h"
 #include "weft/schedule/builders/pipeline.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/text/text.h"
 
 namespace weft::schedule {

@@ -1,11 +1,10 @@
 // Compares a rehearsal's memory with the step's.
-#include "weft/train/guard/rehearsal.h"
-
 #include <gtest/gtest.h>
 
 #include <mutex>
 
 #include "tests/train/engine_cases_support.h"
+#include "weft/train/guard/order_choice.h"
 
 namespace weft::train {
 namespace rehearsal_test {

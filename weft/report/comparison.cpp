@@ -9,6 +9,7 @@
 #include "weft/derive/derived.h"
 #include "weft/derive/gpu.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::report {

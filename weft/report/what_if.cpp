@@ -5,6 +5,7 @@
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/plan/price/overlap_prediction.h"
 #include "weft/plan/price/short_step.h"

@@ -1,10 +1,11 @@
-// Dependencies of a node, derived from the anatomy.
+#include "weft/schedule/dependencies.h"
+
 #include <algorithm>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/schedule/anatomy.h"
 #include "weft/schedule/piece_nodes.h"
+#include "weft/schedule/releases.h"
 #include "weft/schedule/step_end.h"
 
 namespace weft::schedule {
@@ -458,6 +459,25 @@ std::vector<Node> required(const Anatomy& anatomy,
       return step_node_needs(anatomy, node, micro_batches, kind);
   }
   UNREACHABLE("direction of {}", print(node));
+}
+
+bool overwrites_memory_of(const Node& node, const Node& need) {
+  if (need.piece == Piece::Snapshot) return true;
+  switch (node.direction) {
+    case Direction::F:
+      return need.direction == Direction::O ||
+             (node.part == Part::Ring && need.part != Part::Ring && need.slice == node.slice - 2);
+    case Direction::D:
+      return need.part == Part::Ring && node.part != Part::Ring && need.slice == node.slice + 2;
+    case Direction::R:
+    case Direction::I:
+      return need.direction == Direction::F;
+    case Direction::None:
+    case Direction::W:
+    case Direction::O:
+      return false;
+  }
+  return false;
 }
 
 Lane lane_of(const Anatomy& anatomy, const Node& node) {

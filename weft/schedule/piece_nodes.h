@@ -1,4 +1,4 @@
-// Questions about each planned node, answered without a vector of nodes.
+// Nodes of a piece, visited without a vector of nodes.
 #pragma once
 
 #include "weft/schedule/anatomy.h"
@@ -23,8 +23,5 @@ void each_node_of(const Anatomy& anatomy,
   if (slices == 1) return visit(node);
   for (node.slice = 0; node.slice < slices; ++node.slice) visit(node);
 }
-
-// False: no forward_readers() of the piece, in that layer, include the forward node.
-bool may_read(const Anatomy& anatomy, const Node& forward, const PieceAnatomy& piece, int layer);
 
 }  // namespace weft::schedule

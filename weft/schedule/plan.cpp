@@ -25,7 +25,6 @@
 #include "weft/schedule/passes/snapshot.h"
 #include "weft/schedule/passes/tensor_overlap.h"
 #include "weft/schedule/passes/weight_gradients.h"
-#include "weft/schedule/plan_ranks.h"
 #include "weft/schedule/verify.h"
 
 namespace weft::schedule {

@@ -30,6 +30,21 @@ std::vector<RankPlan> plan_step(const config::Config& config,
                                 config::RowBudget budget = config::RowBudget::AsConfigured,
                                 const Detail& detail = {});
 
+// Plans of some pipeline ranks, in that order and equal to those of plan_step. Not verified,
+// because verify_plan needs all ranks.
+std::vector<RankPlan> plan_ranks(const config::Config& config,
+                                 const grid::Grid& grid,
+                                 const std::vector<int>& pp_ranks,
+                                 config::RowBudget budget = config::RowBudget::AsConfigured,
+                                 const Detail& detail = {});
+
+// Same plans without the forward-only graphs, for prices of training steps.
+std::vector<RankPlan> plan_training(const config::Config& config,
+                                    const grid::Grid& grid,
+                                    const std::vector<int>& pp_ranks,
+                                    config::RowBudget budget = config::RowBudget::AsConfigured,
+                                    const Detail& detail = {});
+
 // Verifies every plan alone and all together. Returns errors that name nodes; the first one is
 // drawn (fault.h).
 std::vector<std::string> verify_plan(const std::vector<RankPlan>& plans);

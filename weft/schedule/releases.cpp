@@ -1,8 +1,8 @@
-// Offloaded data whose device memory a later layer's forward reuses.
+#include "weft/schedule/releases.h"
+
 #include <algorithm>
 
 #include "weft/base/casts.h"
-#include "weft/schedule/anatomy.h"
 
 namespace weft::schedule {
 

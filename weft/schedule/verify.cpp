@@ -5,6 +5,8 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/text.h"
+#include "weft/schedule/census.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/node_index.h"
 
 namespace weft::schedule {
@@ -106,25 +108,6 @@ void check_lanes(const Graph& graph, const Anatomy& anatomy, std::vector<Fault>&
                       .fix = base::text("issue it on lane {}", word(lane)),
                       .wrong = {entry_at(static_cast<int>(i))}});
   }
-}
-
-// True if `node` writes memory that `need` still uses: it does not read what `need` makes.
-bool overwrites_memory_of(const Node& node, const Node& need) {
-  switch (node.direction) {
-    case Direction::F:
-      return need.direction == Direction::O ||
-             (node.part == Part::Ring && need.part != Part::Ring && need.slice == node.slice - 2);
-    case Direction::D:
-      return need.part == Part::Ring && node.part != Part::Ring && need.slice == node.slice + 2;
-    case Direction::R:
-    case Direction::I:
-      return need.direction == Direction::F;
-    case Direction::None:
-    case Direction::W:
-    case Direction::O:
-      return false;
-  }
-  return false;
 }
 
 Fault too_early(const Graph& graph, int entry, int need) {

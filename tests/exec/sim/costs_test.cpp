@@ -5,6 +5,7 @@
 
 #include "tests/exec/sim/toy_support.h"
 #include "weft/base/error.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/schedule/text/text.h"
 

@@ -5,6 +5,7 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/bounds.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/schedule/plan.h"
 

@@ -9,6 +9,7 @@
 
 #include "tests/schedule/models_support.h"
 #include "tests/schedule/plans_support.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/memory/offload_share.h"
 #include "weft/schedule/passes/returns_ahead.h"

@@ -9,6 +9,7 @@
 #include "tests/schedule/plans_support.h"
 #include "weft/base/error.h"
 #include "weft/derive/derived.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/recompute.h"
 #include "weft/schedule/text/text.h"

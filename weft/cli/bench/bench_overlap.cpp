@@ -3,8 +3,8 @@
 
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/overlap_report.h"
@@ -17,6 +17,7 @@
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/grid/grid.h"
 #include "weft/rules/validate.h"
 

@@ -5,6 +5,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/measure/runs/steady_part.h"
 #include "weft/plan/price/overlap_prediction.h"
 #include "weft/trace/step_parts.h"

@@ -1,9 +1,9 @@
+#include "weft/exec/sim/measure.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <tuple>
-
-#include "weft/exec/sim/costs.h"
 
 namespace weft::exec::sim {
 namespace {

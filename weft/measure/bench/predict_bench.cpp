@@ -9,6 +9,7 @@
 #include "weft/base/median.h"
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/measure/runs/perf_run.h"
 #include "weft/measure/runs/timed_runs.h"
 #include "weft/rules/validate.h"

@@ -14,7 +14,7 @@
 #include "weft/plan/cost/nominal_costs.h"
 #include "weft/plan/price/short_step.h"
 #include "weft/rules/validate.h"
-#include "weft/schedule/plan_ranks.h"
+#include "weft/schedule/plan.h"
 #include "weft/schedule/text/offload_text.h"
 #include "weft/train/engine.h"
 #include "weft/train/saves/snapshot_prediction.h"

@@ -10,6 +10,7 @@
 #include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/measure/runs/perf_run.h"
 #include "weft/measure/runs/timed_runs.h"
 #include "weft/plan/hardware/compute_rates.h"

@@ -3,6 +3,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/plan/cost/calibrated_node.h"
 #include "weft/plan/hardware/rate_fit.h"
 #include "weft/plan/hardware/slow_down.h"

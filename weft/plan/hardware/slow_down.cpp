@@ -5,6 +5,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/trace/exposure/intervals.h"
 
 namespace weft::plan {

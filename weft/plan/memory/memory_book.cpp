@@ -18,7 +18,7 @@
 #include "weft/plan/price/short_step.h"
 #include "weft/rules/missing.h"
 #include "weft/schedule/memory/memory.h"
-#include "weft/schedule/plan_ranks.h"
+#include "weft/schedule/plan.h"
 
 namespace weft::plan {
 namespace {

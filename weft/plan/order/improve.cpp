@@ -15,6 +15,7 @@
 #include "weft/plan/cost/order_bound.h"
 #include "weft/plan/order/list_schedule.h"
 #include "weft/plan/price/simulated_step.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/memory/memory.h"
 #include "weft/schedule/passes/rewrite.h"

@@ -5,6 +5,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/schedule/anatomy.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/node_index.h"
 
 namespace weft::plan {

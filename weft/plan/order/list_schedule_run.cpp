@@ -5,6 +5,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/plan/order/list_schedule.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::plan {
 namespace {

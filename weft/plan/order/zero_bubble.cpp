@@ -7,6 +7,7 @@
 #include "weft/exec/sim/simulate.h"
 #include "weft/plan/price/simulated_step.h"
 #include "weft/rules/validate.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::plan {

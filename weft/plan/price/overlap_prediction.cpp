@@ -8,6 +8,7 @@
 #include "weft/base/check.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/costs.h"
+#include "weft/exec/sim/measure.h"
 #include "weft/exec/sim/measured_overheads.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/schedule/meeting.h"

@@ -13,7 +13,7 @@
 #include "weft/plan/cost/nominal_costs.h"
 #include "weft/plan/memory/offloaded_layers.h"
 #include "weft/plan/price/short_step.h"
-#include "weft/schedule/plan_ranks.h"
+#include "weft/schedule/plan.h"
 
 namespace weft::plan {
 namespace {

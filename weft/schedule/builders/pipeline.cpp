@@ -8,6 +8,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/schedule/builders/writer.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::schedule {
 namespace {

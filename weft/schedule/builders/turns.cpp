@@ -4,6 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/schedule/builders/orders.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/piece_table.h"
 
 namespace weft::schedule {

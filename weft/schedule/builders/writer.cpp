@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::schedule {
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/piece_nodes.h"
+#include "weft/schedule/releases.h"
 
 namespace weft::schedule {
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/passes/returns_ahead.h"
 #include "weft/schedule/passes/rewrite.h"
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "weft/base/check.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/meeting.h"
 #include "weft/schedule/passes/rewrite.h"
 

@@ -6,6 +6,7 @@
 #include "weft/base/casts.h"
 #include "weft/base/error.h"
 #include "weft/base/text.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {

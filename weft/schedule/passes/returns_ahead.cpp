@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weft/base/casts.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/memory/memory.h"
 
 namespace weft::schedule {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {

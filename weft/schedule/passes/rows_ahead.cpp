@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/schedule/dependencies.h"
 #include "weft/schedule/passes/rewrite.h"
 
 namespace weft::schedule {

@@ -6,6 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
+#include "weft/schedule/census.h"
 #include "weft/schedule/node_index.h"
 #include "weft/schedule/text/text.h"
 #include "weft/schedule/verify.h"

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "weft/base/text.h"
+#include "weft/schedule/dependencies.h"
 
 namespace weft::schedule {
 namespace {

@@ -5,9 +5,11 @@
 #include "weft/base/error.h"
 #include "weft/base/median.h"
 #include "weft/base/text.h"
+#include "weft/derive/derived.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
-#include "weft/train/guard/rehearsal.h"
+#include "weft/train/launch.h"
+#include "weft/train/step.h"
 
 namespace weft::train {
 namespace {
@@ -16,7 +18,36 @@ constexpr std::size_t kTimedRounds = 3;  // after one warm-up round
 // Nodes; a longer step has more buffers than the memory plan covers (tensor/step_memory.cpp).
 constexpr std::size_t kMostRehearsed = 30000;
 
+tensor::Rehearsal rehearse_with(const rules::JudgedConfig& config,
+                                int rank,
+                                const schedule::RankPlan& plan,
+                                kernels::DryRouting routing) {
+  tensor::Rehearsal rehearsal;
+  const comm::LaunchOptions world{.world = static_cast<int>(derive::layout_of(config).world),
+                                  .rank = rank};
+  comm::run_fake(world, [&](comm::Endpoint& endpoint) {
+    Engine engine(config,
+                  endpoint,
+                  make_dry_device(config, routing),
+                  {.weights = InitialWeights::Undefined, .plan = plan});
+    const Batch batch = blank_batch(engine.share(), config->model.seq_length);
+    run_once(engine, engine.training(), {.batch = batch}, exec::Tracing::Off);
+    engine.program().drop_states();
+    rehearsal = engine.pool().rehearsal();
+  });
+  return rehearsal;
+}
+
 }  // namespace
+
+tensor::Rehearsal rehearse(const rules::JudgedConfig& config,
+                           int rank,
+                           const schedule::RankPlan& plan) {
+  using enum kernels::DryRouting;
+  tensor::Rehearsal rehearsal = rehearse_with(config, rank, plan, Even);
+  note_varying(rehearsal.step, rehearse_with(config, rank, plan, Lopsided).step);
+  return rehearsal;
+}
 
 OrderChoice::OrderChoice(Engine& engine) : engine_(engine) {
   const config::CommOverlapConfig& asked = engine.config().comm_overlap;

@@ -12,6 +12,13 @@
 
 namespace weft::train {
 
+// Memory use of a training step before its first run, in the order of this plan, for the pool of a
+// rank of such a run. A dry device runs the step twice: with even and with uneven routing.
+// Differences between the two vary with the data.
+tensor::Rehearsal rehearse(const rules::JudgedConfig& config,
+                           int rank,
+                           const schedule::RankPlan& plan);
+
 class OrderChoice {
  public:
   // Inactive unless the engine's config leaves the order to the run. All ranks make one.

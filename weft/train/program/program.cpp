@@ -8,6 +8,7 @@
 #include "weft/derive/logits.h"
 #include "weft/model/rotary.h"
 #include "weft/model/vocabulary.h"
+#include "weft/schedule/dependencies.h"
 #include "weft/train/program/program_pieces.h"
 
 namespace weft::train {

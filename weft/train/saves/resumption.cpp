@@ -1,4 +1,5 @@
-// Checks that a checkpoint fits the run.
+#include "weft/train/saves/resumption.h"
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -11,7 +12,6 @@
 #include "weft/checkpoint/step_folders.h"
 #include "weft/config/dump.h"
 #include "weft/model/parameters.h"
-#include "weft/train/saves/checkpoints.h"
 #include "weft/train/saves/state_forms.h"
 
 namespace weft::train {

@@ -1,6 +1,6 @@
-// Nodes of a step.
+#include "weft/schedule/census.h"
+
 #include "weft/base/casts.h"
-#include "weft/schedule/anatomy.h"
 
 namespace weft::schedule {
 namespace {
