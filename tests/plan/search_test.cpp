@@ -284,7 +284,9 @@ TEST(Search, EndsWhenItIsTold) {
 TEST(Search, SeveralFormatsAreSearchedAndUnevenRoutingCosts) {
   PlanAsk ask = narrow_ask();
   ask.start.model.expert_model_parallel_size = 8;
+  ask.start.train.micro_batch_size = 1;
   ask.pinned.insert("model.expert_model_parallel_size");
+  ask.pinned.insert("train.micro_batch_size");
   const double even = search(ask).ranked.front().price.step_ms;
   ask.numbers = {Number::Bf16, Number::Fp8};
   const PricedLayout faster = search(ask).ranked.front();
