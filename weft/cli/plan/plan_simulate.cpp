@@ -8,6 +8,7 @@
 #include "weft/cli/command.h"
 #include "weft/cli/output.h"
 #include "weft/cli/plan/hardware_folder.h"
+#include "weft/cli/plan/plan_line.h"
 #include "weft/cli/plan/plan_modes.h"
 #include "weft/cli/plan/program_option.h"
 #include "weft/cli/run/start_model.h"
