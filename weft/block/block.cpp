@@ -9,13 +9,13 @@ namespace weft::block {
 using base::number;
 
 void Block::weight(Part part,
-                   const std::string& short_name,
+                   std::string_view weight_name,
                    const base::Shape& shape,
                    Start start,
                    std::vector<AxisSplit> splits,
                    Home home) {
   weights.push_back({.part = part,
-                     .name = name + "." + short_name,
+                     .name = weight_name,
                      .shape = shape,
                      .splits = std::move(splits),
                      .home = home,
@@ -23,12 +23,20 @@ void Block::weight(Part part,
 }
 
 void Block::norm(Part part,
-                 const std::string& short_name,
+                 std::string_view weight_name,
                  std::int64_t width,
                  const Stream& stream,
                  std::vector<AxisSplit> splits) {
-  weight(part, short_name + ".weight", {width}, Start::Ones, splits);
-  if (stream.norm_weights > 1) weight(part, short_name + ".bias", {width}, Start::Zeros, splits);
+  weight(part, weight_name, {width}, Start::Ones, splits);
+  weights.back().kind = ".weight";
+  if (stream.norm_weights == 1) return;
+  weight(part, weight_name, {width}, Start::Zeros, std::move(splits));
+  weights.back().kind = ".bias";
+}
+
+std::string name_of(const Block& block, const Weight& weight) {
+  std::string name(block.name);
+  return ((name += '.') += weight.name) += weight.kind;
 }
 
 void Block::pass(Part part, Elementwise what, std::int64_t channels, Over over) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/shape.h"
@@ -34,7 +35,8 @@ enum class Start {
 
 struct Weight {
   Part part = Part::None;  // part that reads it
-  std::string name;        // "attention.qkv.weight", after the layer's own name
+  std::string_view name;   // "qkv.weight", after the block's name; of a norm: "norm"
+  std::string_view kind;   // of a norm: ".weight" or ".bias"
   base::Shape shape;       // shape in the whole model
   std::vector<AxisSplit> splits = {};
   Home home = Home::Dense;
@@ -128,7 +130,7 @@ struct Block {
   explicit Block(Piece of) : piece(of), name(word(of)) {}
 
   Piece piece;
-  std::string name;              // prefix of its weights' names
+  std::string_view name;         // prefix of its weights' names: "attention"
   std::vector<Part> parts = {};  // in forward order, each depending on the one before it
   std::vector<Weight> weights = {};
   // In the order of the forward, each kind on its own.
@@ -138,16 +140,16 @@ struct Block {
   std::vector<Slot> slots = {};
   std::vector<Sending> sendings = {};
 
-  // Adds a weight of `part`; `short_name` follows the block's name.
+  // Adds a weight of `part`. Names are literals.
   void weight(Part part,
-              const std::string& short_name,
+              std::string_view weight_name,
               const base::Shape& shape,
               Start start,
               std::vector<AxisSplit> splits = {},
               Home home = Home::Dense);
   // Adds a norm of `width` channels, with a bias if the model's norms have one.
   void norm(Part part,
-            const std::string& short_name,
+            std::string_view weight_name,
             std::int64_t width,
             const Stream& stream,
             std::vector<AxisSplit> splits = {});
@@ -157,6 +159,9 @@ struct Block {
   void slot(Part part, Fate fate, const Bytes& bytes);
   void sends(Part part, const Bytes& forward, const Bytes& backward);
 };
+
+// "attention.qkv.weight", after the layer's own name.
+std::string name_of(const Block& block, const Weight& weight);
 
 // Multiplications of a token's forward; `choices`: number of its experts.
 double multiplications(const Block& block, std::int64_t choices);

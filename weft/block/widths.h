@@ -38,6 +38,7 @@ struct AttentionSharing {
   KeyExchange keys = KeyExchange::None;
 
   bool is_shared() const { return head_ranks * key_ranks > 1; }
+  auto operator<=>(const AttentionSharing&) const = default;
 };
 
 // Heads with grouped keys and values (GQA).

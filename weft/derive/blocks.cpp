@@ -1,7 +1,6 @@
 #include "weft/derive/blocks.h"
 
-#include <algorithm>
-#include <tuple>
+#include <map>
 
 #include "weft/base/check.h"
 #include "weft/block/attention.h"
@@ -123,26 +122,22 @@ block::Block token_ahead_block(const ModelConfig& model) {
   return block::token_ahead(stream_of(model));
 }
 
+LayerKind kind_of_layer(const ModelConfig& model, std::int64_t layer) {
+  return {.attention = attention_of(model, layer),
+          .is_windowed = is_windowed(model, layer),
+          .is_moe = model.is_moe_layer(layer)};
+}
+
 std::vector<LayerKindCount> layer_kinds(const ModelConfig& model,
                                         std::int64_t first,
                                         std::int64_t count) {
-  const auto kind = [&](std::int64_t layer) {
-    return std::tuple(attention_of(model, layer),
-                      is_windowed(model, layer),
-                      model.is_moe_layer(layer));
-  };
-  std::vector<LayerKindCount> kinds;
+  std::map<LayerKind, LayerKindCount> kinds;
   for (std::int64_t layer = first; layer < first + count; ++layer) {
-    const auto same = std::ranges::find_if(kinds, [&](const LayerKindCount& known) {
-      return kind(known.layer) == kind(layer);
-    });
-    if (same == kinds.end()) {
-      kinds.push_back({.layer = layer, .count = 1});
-    } else {
-      ++same->count;
-    }
+    ++kinds.try_emplace(kind_of_layer(model, layer), LayerKindCount{layer, 0}).first->second.count;
   }
-  return kinds;
+  std::vector<LayerKindCount> counts;
+  for (const auto& [kind, one] : kinds) counts.push_back(one);
+  return counts;
 }
 
 }  // namespace weft::derive

@@ -7,6 +7,7 @@
 #include "weft/block/block.h"
 #include "weft/block/experts.h"
 #include "weft/config/model_config.h"
+#include "weft/derive/layer_kind.h"
 
 namespace weft::derive {
 
@@ -24,6 +25,16 @@ block::Block embedding_block(const config::ModelConfig& model);
 block::Block head_block(const config::ModelConfig& model);
 // Block of a multi-token prediction layer besides a copy of the last layer.
 block::Block token_ahead_block(const config::ModelConfig& model);
+
+// Layers of one kind have equal blocks, apart from what context-parallel ranks exchange.
+struct LayerKind {
+  AttentionKind attention = AttentionKind::Grouped;
+  bool is_windowed = false;
+  bool is_moe = false;
+
+  auto operator<=>(const LayerKind&) const = default;
+};
+LayerKind kind_of_layer(const config::ModelConfig& model, std::int64_t layer);
 
 // Layers with equal blocks, counted together: models have few kinds of layers.
 struct LayerKindCount {

@@ -17,20 +17,20 @@ class SpecList {
       : model_(model), ranks_(ranks) {}
 
   void add(const block::Block& block, int layer = -1) {
-    for (const block::Weight& weight : block.weights) add(block.piece, weight, layer);
+    for (const block::Weight& weight : block.weights) add(block, weight, layer);
   }
 
-  void add(block::Piece piece, const block::Weight& weight, int layer) {
-    ParameterSpec spec{
-        .name = layer < 0 ? weight.name : base::text("layers.{}.{}", layer, weight.name),
-        .global_shape = weight.shape,
-        .splits = weight.splits,
-        .slice = part_of(model_, weight.shape, weight.splits, ranks_),
-        .home = weight.home,
-        .piece = piece,
-        .layer = layer,
-        .start = weight.start,
-        .init_deviation = deviation(weight.start)};
+  void add(const block::Block& block, const block::Weight& weight, int layer) {
+    const std::string name = block::name_of(block, weight);
+    ParameterSpec spec{.name = layer < 0 ? name : base::text("layers.{}.{}", layer, name),
+                       .global_shape = weight.shape,
+                       .splits = weight.splits,
+                       .slice = part_of(model_, weight.shape, weight.splits, ranks_),
+                       .home = weight.home,
+                       .piece = block.piece,
+                       .layer = layer,
+                       .start = weight.start,
+                       .init_deviation = deviation(weight.start)};
     spec.shape = spec.slice.part();
     spec.room = part_of(model_, weight.shape, weight.splits, {}).elements.count;
     specs.push_back(std::move(spec));
@@ -63,7 +63,7 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& model,
   }
   if (holding.head) {
     list.add(head_block(model));
-    if (holding.copies_table(model)) list.add(embedding.piece, embedding.weights.front(), -1);
+    if (holding.copies_table(model)) list.add(embedding, embedding.weights.front(), -1);
   }
   return list.specs;
 }

@@ -1,6 +1,8 @@
 #include "weft/schedule/anatomy.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
@@ -281,9 +283,6 @@ Anatomy describe(const config::ModelConfig& model,
       .tallies = row_tally(model, tokens).runs > 0,
       .sharers = tokens.tp > 1 ? Lane::Tp : Lane::Cp,
       .has_shared_experts = derive::shared_expert_width(model) > 0};
-  for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
-    anatomy.layers.push_back(model.is_moe_layer(layer) ? moe_layer(kind) : dense_layer());
-  }
   anatomy.embed = {{.piece = Piece::Embed, .lane = Lane::Compute, .after = {}}};
   anatomy.head = {{.piece = Piece::Head, .lane = Lane::Compute, .after = {}}};
   anatomy.receive = {.piece = Piece::Receive, .lane = Lane::PpReceivePrevious, .after = {}};
@@ -292,12 +291,22 @@ Anatomy describe(const config::ModelConfig& model,
     declare_bytes(block, piece);
     declare_parts(model, anatomy.flow, layer, block, piece);
   };
-  for (std::size_t i = 0; i < anatomy.layers.size(); ++i) {
-    const int layer = static_cast<int>(i);
+  // Layers of one kind are declared once.
+  std::map<std::pair<derive::LayerKind, block::AttentionSharing>, std::size_t> declared;
+  for (int layer = 0; layer < model.num_layers; ++layer) {
+    const std::pair like(derive::kind_of_layer(model, layer),
+                         derive::attention_sharing(model, layer));
+    const auto [known, is_new] = declared.emplace(like, anatomy.layers.size());
+    if (!is_new) {
+      anatomy.layers.push_back(anatomy.layers[known->second]);
+      continue;
+    }
+    std::vector<PieceAnatomy> pieces = like.first.is_moe ? moe_layer(kind) : dense_layer();
     const std::vector<block::Block> blocks = blocks_of_layer(model, anatomy.flow, layer);
-    for (PieceAnatomy& piece : anatomy.layers[i]) {
+    for (PieceAnatomy& piece : pieces) {
       declare(*std::ranges::find(blocks, piece.piece, &block::Block::piece), piece, layer);
     }
+    anatomy.layers.push_back(std::move(pieces));
   }
   const block::Stream stream = derive::stream_of(model);
   declare(derive::embedding_block(model), anatomy.embed.front(), kNone);

@@ -42,10 +42,11 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
                                                                                 : 2),
       optimizer_(derive::optimizer_traffic(config)),
       buckets_(anatomy.buckets) {
-  blocks_[schedule::kNone] = {derive::head_block(model_)};
+  head_ = {derive::head_block(model_)};
   for (const schedule::Chunk& chunk : anatomy.chunks) {
     for (int layer = chunk.first_layer; layer < chunk.end_layer(); ++layer) {
-      blocks_[layer] = derive::layer_blocks(model_, layer);
+      std::vector<block::Block>& blocks = blocks_[derive::kind_of_layer(model_, layer)];
+      if (blocks.empty()) blocks = derive::layer_blocks(model_, layer);
     }
   }
   for (const schedule::BucketAnatomy& bucket : anatomy.buckets) {
@@ -71,7 +72,9 @@ Work NominalWork::rounding(const schedule::Node& node) const {
 }
 
 const block::Block& NominalWork::block_of(const schedule::Node& node) const {
-  const std::vector<block::Block>& beside = blocks_.at(node.layer);
+  const bool is_end = node.layer == schedule::kNone;
+  const std::vector<block::Block>& beside =
+      is_end ? head_ : blocks_.at(derive::kind_of_layer(model_, node.layer));
   const auto found = std::ranges::find(beside, node.piece, &block::Block::piece);
   CHECK(found != beside.end(), "no block for {}", schedule::print(node));
   return *found;

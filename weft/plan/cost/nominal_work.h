@@ -5,6 +5,7 @@
 
 #include "weft/block/block.h"
 #include "weft/config/config.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/memory/optimizer_traffic.h"
 #include "weft/schedule/anatomy.h"
 
@@ -54,8 +55,9 @@ class NominalWork {
   double owned_ = 0;      // parameters whose optimizer state the rank keeps
   double optimized_ = 0;  // among them, parameters with state in device memory
   std::vector<schedule::BucketAnatomy> buckets_;
-  std::map<int, std::vector<block::Block>> blocks_;  // by layer; kNone: the head
-  std::map<schedule::PieceAt, double> weights_;      // number of weights on the rank
+  std::vector<block::Block> head_;
+  std::map<derive::LayerKind, std::vector<block::Block>> blocks_;  // of the rank's layers
+  std::map<schedule::PieceAt, double> weights_;                    // number of weights on the rank
 };
 
 }  // namespace weft::plan
