@@ -35,7 +35,8 @@ TEST(BalancedLayout, HoldsEveryLayerAndSparesTheLastStage) {
   for (const auto& [pp, vpp] : {std::pair(4, 1), {8, 4}, {16, 2}, {16, 3}, {3, 5}}) {
     model.pipeline_model_parallel_size = pp;
     model.virtual_pipeline_model_parallel_size = vpp;
-    model.pipeline_model_parallel_layout = balanced_layout(model, pp, pp * vpp);
+    model.pipeline_model_parallel_layout =
+        balanced_layout(model, pp, pp * vpp, head_in_layers(model));
     const derive::Stages stages = derive::stages_of(model);
     ASSERT_TRUE(stages.complaints.empty()) << stages.complaints.front();
     ASSERT_EQ(std::ssize(stages.all), pp * vpp);

@@ -7,6 +7,7 @@
 #include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/flops.h"
 #include "weft/derive/layer_kind.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/cost/kernel_work.h"
@@ -305,6 +306,12 @@ const std::vector<derive::RankParameters>& MemoryBook::parameters(const Config& 
                              .etp = model.expert_shards(),
                              .placement = derive::placement_of(config)};
   return look_up(parameters_, key, [&] { return derive::rank_parameters(config); });
+}
+
+double MemoryBook::flops_per_token(const Config& config) {
+  return look_up(flops_, config.model.seq_length, [&] {
+    return derive::flops_per_token(config.model);
+  });
 }
 
 double MemoryBook::dummy_gradients(const Config& config) {

@@ -149,6 +149,8 @@ class MemoryBook {
   // Cached derive::stages_of, derive::rank_parameters and the results of offloaded_layers.h.
   const std::vector<derive::Stage>& stages(const config::Config& config);
   const std::vector<derive::RankParameters>& parameters(const config::Config& config);
+  // Cached derive::flops_per_token.
+  double flops_per_token(const config::Config& config);
   // Bytes of one gradient per weight shape of the layers on a rank.
   double dummy_gradients(const config::Config& config);
   const std::vector<OffloadablePart>& offloadable(const config::Config& config,
@@ -170,6 +172,7 @@ class MemoryBook {
   std::map<CountedOfBook, std::optional<double>> counted_;
   std::map<StagesOfBook, std::vector<derive::Stage>> stages_;
   std::map<ParametersOfBook, std::vector<derive::RankParameters>> parameters_;
+  std::map<std::int64_t, double> flops_;  // by sequence length
   std::map<std::pair<std::int64_t, std::int64_t>, double> dummies_;  // by tp and etp
   std::map<OffloadableOfBook, std::vector<OffloadablePart>> offloadable_;
   std::map<OffloadedOfBook, OffloadedStages> offloaded_;

@@ -38,7 +38,8 @@ class StepPricing {
         stages_(books.runs.stages(config)),
         at_end_(config, hardware, books.runs.parameters(config)),
         layout_(derive::layout_of(config)),
-        pipeline_(derive::pipeline_of(config)) {
+        pipeline_(derive::pipeline_of(config)),
+        flops_per_token_(books.runs.flops_per_token(config)) {
     micro_batches_ = number(std::max<std::int64_t>(1, plan::micro_batches_of(config)));
     is_merged_ = config.comm_overlap.overlap_moe_expert_parallel_comm && micro_batches_ > 1;
   }
@@ -136,7 +137,7 @@ class StepPricing {
     for (double* part : {&compute.products, &compute.attention, &compute.memory}) {
       *part *= micro_batches_ * kMs;
     }
-    return compose_price(config_, hardware_, seconds, compute);
+    return compose_price(config_, hardware_, seconds, compute, flops_per_token_);
   }
 
   const Config& config_;
@@ -147,6 +148,7 @@ class StepPricing {
   DataParallelPrice at_end_;
   grid::Layout layout_;
   derive::Pipeline pipeline_;
+  double flops_per_token_ = 0;
   double micro_batches_ = 1;
   bool is_merged_ = false;
 };
@@ -171,14 +173,14 @@ double stage_send_seconds(const Config& config, const Hardware& hardware) {
 Price compose_price(const Config& config,
                     const Hardware& hardware,
                     const StepSeconds& seconds,
-                    const ComputeMs& compute) {
+                    const ComputeMs& compute,
+                    double flops_per_token) {
   const double step = seconds.total(), world = number(derive::layout_of(config).world);
   const double tokens = number(config.train.global_batch_size * config.model.seq_length);
   Price price;
   price.step_ms = step * kMs;
   price.tokens_per_second_per_gpu = tokens / step / world;
-  price.tflops_per_gpu =
-      price.tokens_per_second_per_gpu * derive::flops_per_token(config.model) * 1e-12;
+  price.tflops_per_gpu = price.tokens_per_second_per_gpu * flops_per_token * 1e-12;
   price.mfu = price.tflops_per_gpu * 1e12 / hardware.peak(number_of(config.model));
   price.bubble = seconds.bubble / step;
   price.exposed = {.ep = seconds.work.ep * kMs,

@@ -24,7 +24,8 @@ struct StepSeconds {
 Price compose_price(const config::Config& config,
                     const Hardware& hardware,
                     const StepSeconds& seconds,
-                    const ComputeMs& compute);
+                    const ComputeMs& compute,
+                    double flops_per_token);
 
 // Time of one micro-batch's transfer from a stage to the next.
 double stage_send_seconds(const config::Config& config, const Hardware& hardware);

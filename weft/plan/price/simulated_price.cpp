@@ -3,6 +3,7 @@
 
 #include "weft/base/casts.h"
 #include "weft/derive/derived.h"
+#include "weft/derive/flops.h"
 #include "weft/plan/price/layer_prices.h"
 #include "weft/plan/price/pipeline_clock.h"
 #include "weft/plan/price/price_parts.h"
@@ -53,7 +54,11 @@ class SchedulePricing {
     for (double* part : {&compute.products, &compute.attention, &compute.memory}) {
       *part *= number(micro_batches_) * kMsOfSecond;
     }
-    return compose_price(config_, hardware_, seconds, compute);
+    return compose_price(config_,
+                         hardware_,
+                         seconds,
+                         compute,
+                         derive::flops_per_token(config_.model));
   }
 
  private:

@@ -31,14 +31,6 @@ RecomputeRung selective(std::vector<RecomputeModule> modules) {
   return rung;
 }
 
-// Cost of the head in layers.
-double head_in_layers(const ModelConfig& model) {
-  const double mtp = number(derive::mtp_layers(model));
-  const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
-  const double layers = derive::flops_per_token(model) - (1 + mtp) * head;
-  return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
-}
-
 // One layer per stage, with the loss alone in the last stage. With one more stage the embedding is
 // alone in the first. Matches Megatron's account_for_embedding_in_pipeline_split and
 // account_for_loss_in_pipeline_split.
@@ -86,11 +78,21 @@ std::vector<RecomputeRung> recompute_ladder(const ModelConfig& model) {
   return ladder;
 }
 
-std::string balanced_layout(const ModelConfig& model, std::int64_t pp, std::int64_t stages) {
+double head_in_layers(const ModelConfig& model) {
+  const double mtp = number(derive::mtp_layers(model));
+  const double head = 6 * number(model.hidden_size) * number(model.vocab_size);
+  const double layers = derive::flops_per_token(model) - (1 + mtp) * head;
+  return head / std::max(1.0, layers / (number(model.num_layers) + mtp));
+}
+
+std::string balanced_layout(const ModelConfig& model,
+                            std::int64_t pp,
+                            std::int64_t stages,
+                            double head) {
   if (stages <= 1) return "";
   const std::int64_t mtp = derive::mtp_layers(model), layers = model.num_layers;
   if (stages > layers) return single_layers(layers, stages);
-  const double tail = number(mtp) + number(1 + mtp) * head_in_layers(model);
+  const double tail = number(mtp) + number(1 + mtp) * head;
   const double each = (number(layers) + tail) / number(stages);
   const auto last =
       std::clamp<std::int64_t>(std::llround(each - tail), 0, std::max<std::int64_t>(0, layers));
@@ -123,7 +125,8 @@ LayoutWriter::LayoutWriter(Config start,
     : start_(std::move(start)),
       pinned_(std::move(pinned)),
       ladder_(std::move(ladder)),
-      offloads_(std::move(offloads)) {}
+      offloads_(std::move(offloads)),
+      head_in_layers_(head_in_layers(start_.model)) {}
 
 std::vector<config::OffloadModule> LayoutWriter::offloaded(std::size_t offload,
                                                            std::size_t recompute) const {
@@ -163,7 +166,8 @@ void LayoutWriter::set_shape(const LayoutChoice& choice, Config& config) const {
   model.num_layers_in_last_pipeline_stage.reset();
   model.account_for_embedding_in_pipeline_split = false;
   model.account_for_loss_in_pipeline_split = false;
-  model.pipeline_model_parallel_layout = balanced_layout(model, choice.pp, choice.pp * choice.vpp);
+  model.pipeline_model_parallel_layout =
+      balanced_layout(model, choice.pp, choice.pp * choice.vpp, head_in_layers_);
 }
 
 void LayoutWriter::set_modes(const LayoutChoice& choice, Config& config) const {

@@ -101,11 +101,18 @@ class LayoutWriter {
   PinnedKeys pinned_;
   std::vector<RecomputeRung> ladder_;
   std::vector<OffloadRung> offloads_;
+  double head_in_layers_ = 0;
 };
 
 // Assignment of layers to `stages`: the last stage, with the head, has fewer layers by the cost of
 // the head, and the others have equal numbers. Empty: equal stages, which need no text.
-std::string balanced_layout(const config::ModelConfig& model, std::int64_t pp, std::int64_t stages);
+// `head`: head_in_layers of the model.
+std::string balanced_layout(const config::ModelConfig& model,
+                            std::int64_t pp,
+                            std::int64_t stages,
+                            double head);
+// Cost of the head in layers.
+double head_in_layers(const config::ModelConfig& model);
 
 // Contents of Scoped graphs: "attn, moe_router, moe_preprocess".
 std::vector<config::CudaGraphScope> graph_scopes(const config::ModelConfig& model);
