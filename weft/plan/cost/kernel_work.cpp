@@ -1,5 +1,7 @@
 #include "weft/plan/cost/kernel_work.h"
 
+#include <optional>
+
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
 #include "weft/derive/blocks.h"
@@ -25,6 +27,9 @@ using schedule::Piece;
 // each channel, and launches each way.
 struct PassCost {
   double forward = 0, backward = 0, launches = 1;
+  // Part whose kernel does it, where that is another than the block's: calibrations are of programs
+  // that norm, turn and add there.
+  std::optional<Part> part = std::nullopt;
 };
 
 // Experts' rows are weighted by the activation too: one kernel each way. A clamped gated quick GELU
@@ -32,34 +37,34 @@ struct PassCost {
 // and both by their concatenation. Backward, the halves are split, masked and joined into one
 // gradient.
 PassCost activation_cost(const ModelConfig& model, Over over) {
-  if (over != Over::Rows) return {3, 5};
+  if (over != Over::Rows) return {3, 5, 1, Part::Act};
   return model.activation_func_clamp_value ? PassCost{11, 18, 7} : PassCost{3, 6, 3};
 }
 
-PassCost cost_of(const Pass& pass, const KernelList& list) {
+PassCost cost_of(const Block& block, const Pass& pass, const KernelList& list) {
   switch (pass.what) {
     case Elementwise::Norm:
       return {2, 4};
     case Elementwise::HeadNorm:
-      return {2, 3, 2};
+      return {2, 3, 2, Part::Turn};
     case Elementwise::LatentNorm:
-      return {2, 3};
+      return {2, 3, 1, Part::Norm};
     case Elementwise::StreamsNorm:
       return {10, 14, 6};
     case Elementwise::Rotation:
-      return {2, 2, 2};
+      return {2, 2, 2, Part::Turn};
     case Elementwise::LatentRotation:
-      return {3, 4, 4};
+      return {3, 4, 4, Part::Heads};
     case Elementwise::Scan:
       return {14, 26, 12};
     case Elementwise::OutputGate:
       return {3, 5, 2};
     case Elementwise::Residual:
-      return {3, 1};
+      return {3, 1, 1, block.piece == Piece::Attention ? std::optional(Part::Proj) : std::nullopt};
     case Elementwise::Activation:
       return activation_cost(list.model, pass.over);
     case Elementwise::RouterInput:
-      return {5, 6, 3};
+      return {5, 6, 3, Part::Gate};
     case Elementwise::Choice:
       return {12, 8, 2};
     case Elementwise::Lookup:
@@ -121,10 +126,14 @@ void add_product(KernelList& list, const Block& block, const Product& product) {
 void add_pass(KernelList& list, const Block& block, const Pass& pass) {
   const bool is_fused = pass.over == Over::Rows && list.work.fuses_experts;
   if (is_fused) return;
-  const PassCost cost = cost_of(pass, list);
+  const PassCost cost = cost_of(block, pass, list);
   const double share = pass.is_shared ? ranks_that_share(list.work, pass.over) : 1;
   const double values = tokens_of(list.work, pass.over) * pass.channels / share;
-  list.memory(block.piece, pass.part, cost.forward * values, cost.backward * values, cost.launches);
+  list.memory(block.piece,
+              cost.part.value_or(pass.part),
+              cost.forward * values,
+              cost.backward * values,
+              cost.launches);
 }
 
 // Adds the ring of context-parallel ranks: attention to the keys of one rank at a time. Each output
