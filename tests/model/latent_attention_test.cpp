@@ -160,15 +160,15 @@ class Engine {
     tensor::write<float>(*stream_, tensor, std::vector<float>(values.begin(), values.end()));
     return tensor;
   }
-  LatentAttentionWeights weights(const std::function<Tensor(const char*)>& pick) const {
+  LatentAttentionWeights weights(const std::function<Weight(const char*)>& pick) const {
     LatentAttentionWeights all{.norm_D = pick("norm"),
-                               .down_CD = pick("down"),
+                               .down_CD = {.weight = pick("down")},
                                .kv_norm_R = pick("kv_norm"),
-                               .kv_up_UR = pick("kv_up"),
-                               .proj_DV = pick("proj")};
+                               .kv_up_UR = {.weight = pick("kv_up")},
+                               .proj_DV = {.weight = pick("proj")}};
     if (config_.q_lora_rank) {
       all.q_norm_L = pick("q_norm");
-      all.q_up_QL = pick("q_up");
+      all.q_up_QL = {.weight = pick("q_up")};
     }
     return all;
   }
@@ -220,8 +220,9 @@ void check(const config::ModelConfig& config, const Positions& positions) {
 
   const Context context = engine.context();
   LatentAttentionState state;
-  const auto weights = engine.weights([&](const char* name) { return tensors.at(name); });
-  const auto sums = engine.weights([&](const char* name) { return gradients.at(name); });
+  const auto weights = engine.weights([&](const char* name) {
+    return Weight{.values = tensors.at(name), .gradient = gradients.at(name)};
+  });
   const Tensor& x_TD = tensors.at("x");
   sub_layer_norm_forward(context, state.norm, state.ends, x_TD, weights.norm_D);
   attention_qkv_forward(context, state, weights);
@@ -237,10 +238,10 @@ void check(const config::ModelConfig& config, const Positions& positions) {
   attention_qkv_dgrad(context, state, weights);
   gradients["x"] =
       sub_layer_norm_dgrad(context, state.norm, state.ends, x_TD, weights.norm_D, dh_TD);
-  attention_proj_wgrad(context, state, sums);
-  attention_expand_wgrad(context, state, sums);
-  attention_qkv_wgrad(context, state, sums);
-  sub_layer_norm_wgrad(context, state.norm, x_TD, sums.norm_D);
+  attention_proj_wgrad(context, state, weights);
+  attention_expand_wgrad(context, state, weights);
+  attention_qkv_wgrad(context, state, weights);
+  sub_layer_norm_wgrad(context, state.norm, x_TD, weights.norm_D);
   EXPECT_FALSE(state.down_TC.defined() || state.norm.y_TD.defined());
 
   const auto loss = [&] {

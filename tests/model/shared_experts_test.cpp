@@ -97,6 +97,18 @@ class SharedExpertsPart : public ::testing::TestWithParam<bool> {
     return tensor(like.shape(), Values(static_cast<std::size_t>(like.elements()), 0.0));
   }
 
+  Product product(Shape shape, const Values& values) {
+    return {.weight = {.values = tensor(shape, values),
+                       .gradient = tensor(shape, Values(values.size(), 0.0))}};
+  }
+
+  SharedExpertsWeights weights_of(const Problem& problem) {
+    SharedExpertsWeights weights{.fc1_FD = product({2 * kWidth, kHidden}, problem.fc1),
+                                 .fc2_DF = product({kHidden, kWidth}, problem.fc2)};
+    if (GetParam()) weights.gate_1D = product({1, kHidden}, problem.gate);
+    return weights;
+  }
+
   void forward(SharedExpertsState& state, const SharedExpertsWeights& weights, const Tensor& x_TD) {
     take_shared_input(state, weights, x_TD);
     shared_fc1_forward(context_, state, weights);
@@ -112,9 +124,9 @@ class SharedExpertsPart : public ::testing::TestWithParam<bool> {
     shared_fc2_dgrad(context_, state, weights);
   }
 
-  void second_half_wgrad(SharedExpertsState& state, const SharedExpertsWeights& gradients) {
-    if (GetParam()) shared_gate_wgrad(context_, state, gradients);
-    shared_fc2_wgrad(context_, state, gradients);
+  void second_half_wgrad(SharedExpertsState& state, const SharedExpertsWeights& weights) {
+    if (GetParam()) shared_gate_wgrad(context_, state, weights);
+    shared_fc2_wgrad(context_, state, weights);
   }
 
   devices::Workbench bench_;
@@ -127,11 +139,7 @@ class SharedExpertsPart : public ::testing::TestWithParam<bool> {
 TEST_P(SharedExpertsPart, AreThoseOfDoublePrecisionForwardAndBackward) {
   Problem problem;
   if (!GetParam()) problem.gate.clear();
-  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
-                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
-  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
-  SharedExpertsWeights gradients{.fc1_FD = zeros(weights.fc1_FD), .fc2_DF = zeros(weights.fc2_DF)};
-  if (GetParam()) gradients.gate_1D = zeros(weights.gate_1D);
+  const SharedExpertsWeights weights = weights_of(problem);
   const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
   const Tensor dy_TD = tensor({kTokens, kHidden}, problem.dy);
   NormState norm{.y_TD = x_TD, .rstd_T1 = {}, .dy_TD = zeros(x_TD)};
@@ -141,24 +149,24 @@ TEST_P(SharedExpertsPart, AreThoseOfDoublePrecisionForwardAndBackward) {
   forward(state, weights, x_TD);
   add_shared_output(context_, state, y_TD);
   second_half_dgrad(state, weights, dy_TD);
-  second_half_wgrad(state, gradients);
+  second_half_wgrad(state, weights);
   shared_fc1_dgrad(context_, state, weights);
   add_shared_gradient(context_, state, norm);
-  shared_fc1_wgrad(context_, state, gradients);
+  shared_fc1_wgrad(context_, state, weights);
   stream_->synchronize();
 
   expect_near(y_TD, problem.output(), "y");
   expect_near(norm.dy_TD, problem.gradient(&Problem::x), "dx");
-  expect_near(gradients.fc1_FD, problem.gradient(&Problem::fc1), "fc1");
-  expect_near(gradients.fc2_DF, problem.gradient(&Problem::fc2), "fc2");
-  if (GetParam()) expect_near(gradients.gate_1D, problem.gradient(&Problem::gate), "gate");
+  expect_near(weights.fc1_FD.weight.gradient, problem.gradient(&Problem::fc1), "fc1");
+  expect_near(weights.fc2_DF.weight.gradient, problem.gradient(&Problem::fc2), "fc2");
+  if (GetParam()) {
+    expect_near(weights.gate_1D.weight.gradient, problem.gradient(&Problem::gate), "gate");
+  }
 }
 
 TEST_P(SharedExpertsPart, KeepNothingBehindTheirGradients) {
   Problem problem;
-  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
-                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
-  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
+  const SharedExpertsWeights weights = weights_of(problem);
   const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
   const NormState norm{.y_TD = x_TD, .rstd_T1 = {}, .dy_TD = zeros(x_TD)};
   const auto before = pool_.use(Tag::Activations).bytes;
@@ -176,25 +184,22 @@ TEST_P(SharedExpertsPart, KeepNothingBehindTheirGradients) {
 
 TEST_P(SharedExpertsPart, WeightGradientsAreTheSameWhicheverPartIsFirst) {
   Problem problem;
-  SharedExpertsWeights weights{.fc1_FD = tensor({2 * kWidth, kHidden}, problem.fc1),
-                               .fc2_DF = tensor({kHidden, kWidth}, problem.fc2)};
-  if (GetParam()) weights.gate_1D = tensor({1, kHidden}, problem.gate);
   const Tensor x_TD = tensor({kTokens, kHidden}, problem.x);
   const Tensor dy_TD = tensor({kTokens, kHidden}, problem.dy);
   enum class First { Fc1, Fc2 };
   const auto gradients_of = [&](First first) {
-    SharedExpertsWeights sums{.fc1_FD = zeros(weights.fc1_FD), .fc2_DF = zeros(weights.fc2_DF)};
-    if (GetParam()) sums.gate_1D = zeros(weights.gate_1D);
+    const SharedExpertsWeights weights = weights_of(problem);
     SharedExpertsState state;
     forward(state, weights, x_TD);
     second_half_dgrad(state, weights, dy_TD);
     shared_fc1_dgrad(context_, state, weights);
-    if (first == First::Fc1) shared_fc1_wgrad(context_, state, sums);
-    second_half_wgrad(state, sums);
-    if (first == First::Fc2) shared_fc1_wgrad(context_, state, sums);
+    if (first == First::Fc1) shared_fc1_wgrad(context_, state, weights);
+    second_half_wgrad(state, weights);
+    if (first == First::Fc2) shared_fc1_wgrad(context_, state, weights);
     EXPECT_FALSE(state.ends.x_TD.defined() || state.gate_x_TD.defined());
     std::vector<float> all;
-    for (const Tensor& sum : {sums.fc1_FD, sums.fc2_DF, sums.gate_1D}) {
+    for (const Product& product : {weights.fc1_FD, weights.fc2_DF, weights.gate_1D}) {
+      const Tensor& sum = product.weight.gradient;
       if (sum.defined()) std::ranges::copy(tensor::read<float>(*stream_, sum), back_inserter(all));
     }
     return all;

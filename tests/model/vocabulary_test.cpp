@@ -70,13 +70,12 @@ class Rank {
     const Values dtable = embedding_gradient();
     HeadState state;
     const Tensor x = floats({own_tokens_, kHidden}, own_rows(problem_.x));
-    const HeadWeights weights{.norm_D = floats({kHidden}, problem_.norm),
-                              .head_VD = floats({ids_, kHidden}, own_ids())};
-    const HeadWeights gradients{.norm_D = zeros({kHidden}), .head_VD = zeros({ids_, kHidden})};
+    const HeadWeights weights{.norm_D = trained({kHidden}, problem_.norm),
+                              .head_VD = {.weight = trained({ids_, kHidden}, own_ids())}};
     const double loss = head_forward(state, weights, x);
-    const Values dx = tensor::read<float>(stream(), head_backward(state, weights, gradients, x));
-    const Values dhead = tensor::read<float>(stream(), gradients.head_VD);
-    const Values dnorm = tensor::read<float>(stream(), gradients.norm_D);
+    const Values dx = tensor::read<float>(stream(), head_backward(state, weights, x));
+    const Values dhead = tensor::read<float>(stream(), weights.head_VD.weight.gradient);
+    const Values dnorm = tensor::read<float>(stream(), weights.norm_D.gradient);
 
     const std::lock_guard lock(mutex);
     const std::int64_t token = bench_.rank * own_tokens_;
@@ -102,6 +101,9 @@ class Rank {
   }
   Tensor zeros(Shape shape) {
     return floats(shape, Values(static_cast<std::size_t>(shape.elements())));
+  }
+  Weight trained(Shape shape, const Values& values) {
+    return {.values = floats(shape, values), .gradient = zeros(shape)};
   }
   Tensor integers(const std::vector<std::int32_t>& values) {
     Tensor t(bench_.pool, DType::I32, {kTokens}, Tag::Activations);
@@ -130,16 +132,16 @@ class Rank {
 
   Tensor embed() {
     Tensor x =
-        embedding_forward(context(), floats({ids_, kHidden}, own_ids()), integers(problem_.ids));
+        embedding_forward(context(), trained({ids_, kHidden}, own_ids()), integers(problem_.ids));
     return scattered(x);
   }
 
   Values embedding_gradient() {
     Tensor dx = floats({own_tokens_, kHidden}, own_rows(problem_.dx));
     dx = gathered(dx);
-    const Tensor dtable = zeros({ids_, kHidden});
-    embedding_wgrad(context(), dtable, dx, integers(problem_.ids));
-    return tensor::read<float>(stream(), dtable);
+    const Weight table = trained({ids_, kHidden}, own_ids());
+    embedding_wgrad(context(), table, dx, integers(problem_.ids));
+    return tensor::read<float>(stream(), table.gradient);
   }
 
   double head_forward(HeadState& state, const HeadWeights& weights, const Tensor& x) {
@@ -153,16 +155,13 @@ class Rank {
     return tensor::read<double>(stream(), loss).front();
   }
 
-  Tensor head_backward(HeadState& state,
-                       const HeadWeights& weights,
-                       const HeadWeights& gradients,
-                       const Tensor& x) {
-    head_loss_dgrad(context(), state, integers(problem_.labels), kTokens - kTokens / 4);
+  Tensor head_backward(HeadState& state, const HeadWeights& weights, const Tensor& x) {
+    head_loss_dgrad(context(), state, weights, integers(problem_.labels), kTokens - kTokens / 4);
     head_logits_dgrad(context(), state, weights);
     state.norm.dy_TD = scattered(state.norm.dy_TD);
     Tensor dx = head_norm_dgrad(context(), state, weights, x);
-    head_logits_wgrad(context(), state, gradients);
-    head_norm_wgrad(context(), state, gradients, x);
+    head_logits_wgrad(context(), state, weights);
+    head_norm_wgrad(context(), state, weights, x);
     return dx;
   }
 

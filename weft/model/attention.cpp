@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "weft/derive/layer_kind.h"
+#include "weft/model/product.h"
 #include "weft/model/rotary.h"
-#include "weft/model/weight_gradient.h"
 
 namespace weft::model {
 namespace {
@@ -68,7 +68,7 @@ void norm_heads(const Context& context,
                 const Tensor& to,
                 const Tensor& rstd,
                 const Tensor& from,
-                const Tensor& w,
+                const Weight& w,
                 const Tensor& sums_T) {
   const config::ModelConfig& config = context.config;
   const auto epsilon = static_cast<float>(config.layernorm_epsilon);
@@ -77,7 +77,7 @@ void norm_heads(const Context& context,
                                  to,
                                  rstd,
                                  from,
-                                 w,
+                                 w.values,
                                  sums_T,
                                  norm_of_ranks(config, from));
   } else if (norm_turns(config)) {
@@ -85,12 +85,12 @@ void norm_heads(const Context& context,
                                  to,
                                  rstd,
                                  from,
-                                 w,
+                                 w.values,
                                  context.rotary_SD,
                                  epsilon,
                                  query_rotary(config).pairs);
   } else {
-    kernels::rms_norm_forward(context.stream, to, rstd, from, w, epsilon);
+    kernels::rms_norm_forward(context.stream, to, rstd, from, w.values, epsilon);
   }
 }
 
@@ -101,8 +101,8 @@ void norm_queries_and_keys(const Context& context,
   const std::int64_t tokens = state.qkv_TC.dim(0), q = config.local_query_width(),
                      k = config.local_key_width();
   state.rotated_TP = context.activation({tokens, q + k});
-  state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.dim(0)});
-  state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.dim(0)});
+  state.q_rstd = context.activation_fp32({tokens, q / weights.q_norm.values.dim(0)});
+  state.k_rstd = context.activation_fp32({tokens, k / weights.k_norm.values.dim(0)});
   const Heads from = split(config, state.qkv_TC), to = split(config, state.rotated_TP);
   const NormSums sums = split_sums(state.sums_2T);
   norm_heads(context, to.q_TQ, state.q_rstd, from.q_TQ, weights.q_norm, sums.q_T);
@@ -118,8 +118,8 @@ void sum_heads(const Context& context,
                const AttentionWeights& w) {
   state.sums_2T = context.wire_fp32({2 * a.q_TQ.dim(0)});
   const NormSums sums = split_sums(state.sums_2T);
-  kernels::row_dots(context.stream, sums.q_T, a.q_TQ, b.q_TQ, w.q_norm);
-  kernels::row_dots(context.stream, sums.k_T, a.k_TK, b.k_TK, w.k_norm);
+  kernels::row_dots(context.stream, sums.q_T, a.q_TQ, b.q_TQ, w.q_norm.values);
+  kernels::row_dots(context.stream, sums.k_T, a.k_TK, b.k_TK, w.k_norm.values);
 }
 
 // Queries and keys are adjacent columns, so one rotation turns both.
@@ -154,7 +154,7 @@ void norm_heads_dgrad(const Context& context,
                       const Tensor& dx,
                       const Tensor& dy,
                       const Tensor& x,
-                      const Tensor& w,
+                      const Weight& w,
                       const Tensor& rstd,
                       const Tensor& sums_T) {
   const config::ModelConfig& config = context.config;
@@ -163,7 +163,7 @@ void norm_heads_dgrad(const Context& context,
                                dx,
                                dy,
                                x,
-                               w,
+                               w.values,
                                rstd,
                                sums_T,
                                norm_of_ranks(config, x));
@@ -172,22 +172,22 @@ void norm_heads_dgrad(const Context& context,
                                dx,
                                dy,
                                x,
-                               w,
+                               w.values,
                                rstd,
                                context.rotary_SD,
                                query_rotary(config).pairs);
   } else {
-    kernels::rms_norm_dgrad(context.stream, dx, dy, x, w, rstd);
+    kernels::rms_norm_dgrad(context.stream, dx, dy, x, w.values, rstd);
   }
 }
 
 void norm_heads_wgrad(const Context& context,
-                      const Tensor& dw,
+                      const Weight& w,
                       const Tensor& dy,
                       const Tensor& x,
                       const Tensor& rstd) {
   const config::ModelConfig& config = context.config;
-  write_gradient(context, dw, [&](const Tensor& to, kernels::Write how) {
+  write_gradient(context, w, [&](const Tensor& to, kernels::Write how) {
     if (norm_turns(config)) {
       kernels::norm_rotary_wgrad(context.stream,
                                  to,
@@ -235,14 +235,7 @@ void attention_qkv_forward(const Context& context,
                            AttentionState& state,
                            const AttentionWeights& weights) {
   const config::ModelConfig& config = context.config;
-  const std::int64_t q = config.local_query_width(), k = config.local_key_width();
-  if (context.opens()) {
-    state.qkv_TC = context.activation({product_rows(context, state.ends), q + 2 * k});
-  }
-  product_forward(context,
-                  context.of_step(state.qkv_TC),
-                  product_input(context, state.ends),
-                  weights.qkv_CD);
+  first_product_forward(context, state.qkv_TC, state.ends, weights.qkv_CD);
   if (!context.closes()) return;
   if (derive::norms_across_ranks(config)) {
     const Heads heads = split(config, state.qkv_TC);
@@ -278,23 +271,13 @@ void attention_core_forward(const Context& context, AttentionState& state) {
 void attention_proj_forward(const Context& context,
                             AttentionState& state,
                             const AttentionWeights& weights) {
-  if (context.opens()) {
-    state.ends.y_TD = context.activation({state.o_TQ.dim(0), weights.proj_DQ.dim(0)});
-  }
-  product_forward(context,
-                  product_output(context, state.ends),
-                  context.of_step(state.o_TQ),
-                  weights.proj_DQ);
+  last_product_forward(context, state.ends, state.o_TQ, weights.proj_DQ);
 }
 
 void attention_proj_dgrad(const Context& context,
                           AttentionState& state,
                           const AttentionWeights& weights) {
-  if (context.opens()) state.do_TQ = context.activation(state.o_TQ.shape());
-  kernels::linear_dgrad(context.stream,
-                        context.of_step(state.do_TQ),
-                        product_output_gradient(context, state.ends),
-                        weights.proj_DQ);
+  last_product_dgrad(context, state.do_TQ, state.ends, weights.proj_DQ);
   if (!context.closes()) return;
   state.proj_o_TQ = state.o_TQ;
   state.proj_dy_TD = take_whole_gradient(context, state.ends);
@@ -347,41 +330,35 @@ void attention_turn_dgrad(const Context& context,
 void attention_qkv_dgrad(const Context& context,
                          AttentionState& state,
                          const AttentionWeights& weights) {
-  if (context.opens()) {
-    heads_dgrad(context, state, weights);
-    state.ends.dx_TD = context.activation({state.dqkv_TC.dim(0), context.config.hidden_size});
-  }
-  kernels::linear_dgrad(context.stream,
-                        product_input_gradient(context, state.ends),
-                        context.of_step(state.dqkv_TC),
-                        weights.qkv_CD);
+  if (context.opens()) heads_dgrad(context, state, weights);
+  first_product_dgrad(context, state.ends, state.dqkv_TC, weights.qkv_CD);
 }
 
 void attention_proj_wgrad(const Context& context,
                           AttentionState& state,
-                          const AttentionWeights& gradients) {
-  weight_gradient(context, gradients.proj_DQ, state.proj_dy_TD, state.proj_o_TQ);
+                          const AttentionWeights& weights) {
+  product_wgrad(context, weights.proj_DQ, state.proj_dy_TD, state.proj_o_TQ);
   state.proj_dy_TD.reset();
   state.proj_o_TQ.reset();
 }
 
 void attention_qkv_wgrad(const Context& context,
                          AttentionState& state,
-                         const AttentionWeights& gradients) {
-  weight_gradient(context, gradients.qkv_CD, state.dqkv_TC, state.ends.x_TD);
-  attention_norms_wgrad(context, state, gradients);
+                         const AttentionWeights& weights) {
+  product_wgrad(context, weights.qkv_CD, state.dqkv_TC, state.ends.x_TD);
+  attention_norms_wgrad(context, state, weights);
   state.ends.drop_input();
   state.dqkv_TC.reset();
 }
 
 void attention_norms_wgrad(const Context& context,
                            AttentionState& state,
-                           const AttentionWeights& gradients) {
+                           const AttentionWeights& weights) {
   if (!state.dnormed_TP.defined()) return;
   const Heads normed = split(context.config, state.dnormed_TP);
   const Heads plain = split(context.config, state.qkv_TC);
-  norm_heads_wgrad(context, gradients.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
-  norm_heads_wgrad(context, gradients.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
+  norm_heads_wgrad(context, weights.q_norm, normed.q_TQ, plain.q_TQ, state.q_rstd);
+  norm_heads_wgrad(context, weights.k_norm, normed.k_TK, plain.k_TK, state.k_rstd);
   for (Tensor* done : {&state.dnormed_TP, &state.qkv_TC, &state.q_rstd, &state.k_rstd}) {
     done->reset();
   }

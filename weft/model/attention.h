@@ -13,7 +13,8 @@
 namespace weft::model {
 
 struct AttentionWeights {
-  Tensor norm_D, qkv_CD, q_norm, k_norm, proj_DQ;  // q_norm, k_norm: undefined if not normed
+  Weight norm_D, q_norm, k_norm;  // q_norm, k_norm: undefined if not normed
+  Product qkv_CD, proj_DQ;
 };
 
 // State of attention between forward, input gradient and weight gradient of one micro-batch. A
@@ -46,11 +47,11 @@ void attention_core_dgrad(const Context&, AttentionState&);
 void attention_turn_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 void attention_qkv_dgrad(const Context&, AttentionState&, const AttentionWeights&);
 
-void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
-void attention_qkv_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
+void attention_proj_wgrad(const Context&, AttentionState&, const AttentionWeights&);
+void attention_qkv_wgrad(const Context&, AttentionState&, const AttentionWeights&);
 // Weight gradient of the query and key norms: a part of qkv's that may run first, to free the
 // norms' inputs early.
-void attention_norms_wgrad(const Context&, AttentionState&, const AttentionWeights& gradients);
+void attention_norms_wgrad(const Context&, AttentionState&, const AttentionWeights&);
 
 // Interface to context_parallel.h, which replaces the core: the inputs of attention, which the
 // state gives away with everything else that is not read again; its output; and memory for the

@@ -79,11 +79,14 @@ struct Context {
   }
 
   DType dtype() const { return dtype_of(config.params_dtype); }
-  Tensor activation(Shape shape) const { return {pool, dtype(), shape, Tag::Activations}; }
-  Tensor output(Shape shape) const {
-    return {pool, dtype(), shape, Tag::Activations, output_memory};
+  Tensor activation(DType format,
+                    Shape shape,
+                    tensor::Reuse memory = tensor::Reuse::InOrder) const {
+    return {pool, format, shape, Tag::Activations, memory};
   }
-  Tensor activation_fp32(Shape shape) const { return {pool, DType::F32, shape, Tag::Activations}; }
+  Tensor activation(Shape shape) const { return activation(dtype(), shape); }
+  Tensor output(Shape shape) const { return activation(dtype(), shape, output_memory); }
+  Tensor activation_fp32(Shape shape) const { return activation(DType::F32, shape); }
   Tensor integers(Shape shape) const { return {pool, DType::I32, shape, Tag::Activations}; }
   Tensor wire(Shape shape) const { return {pool, dtype(), shape, Tag::Communication}; }
   Tensor wire_fp32(Shape shape) const { return {pool, DType::F32, shape, Tag::Communication}; }

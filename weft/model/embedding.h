@@ -2,14 +2,14 @@
 // rank looks up all tokens, and the results are summed.
 #pragma once
 
-#include "weft/model/context.h"
+#include "weft/model/weight.h"
 
 namespace weft::model {
 
 // Zero rows for ids of another rank.
-Tensor embedding_forward(const Context&, const Tensor& table_VD, const Tensor& ids_T);
+Tensor embedding_forward(const Context&, const Weight& table_VD, const Tensor& ids_T);
 void embedding_wgrad(const Context&,
-                     const Tensor& dtable_VD,
+                     const Weight& table_VD,
                      const Tensor& dx_TD,
                      const Tensor& ids_T);
 

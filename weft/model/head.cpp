@@ -2,22 +2,25 @@
 
 #include <algorithm>
 
-#include "weft/model/weight_gradient.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 namespace {
 
 // Rows as wide as the largest part of the vocabulary, so that every rank takes equal bytes.
-Shape padded(const Context& context, const Shape& shape_TV) {
+Tensor logits_in(DType format, const Context& context, std::int64_t tokens, std::int64_t ids) {
   const config::ModelConfig& config = context.config;
-  return {shape_TV[0], config.padded_vocab_size() / config.tensor_model_parallel_size};
+  const std::int64_t widest = config.padded_vocab_size() / config.tensor_model_parallel_size;
+  return context.activation(format, {tokens, widest}).columns(0, ids);
 }
 
-// Memory of the logits if the dtypes match, or if no copy may exist beside them.
-Tensor memory_of_gradients(const Context& context, const Tensor& logits_TV) {
-  if (context.dtype() == DType::F32) return logits_TV;
+// Memory of the logits if the formats match, or if no copy may exist beside them.
+Tensor memory_of_gradients(const Context& context,
+                           const ProductFormats& formats,
+                           const Tensor& logits_TV) {
+  if (formats.input == formats.result) return logits_TV;
   if (context.config.cross_entropy_loss_fusion) return logits_TV.front_halves();
-  return context.activation(padded(context, logits_TV.shape())).columns(0, logits_TV.dim(1));
+  return logits_in(formats.input, context, logits_TV.dim(0), logits_TV.dim(1));
 }
 
 float scale_of_gradients(const Context& context, std::int64_t labelled) {
@@ -32,11 +35,10 @@ void head_chunk_forward(const Context& context,
                         std::int64_t labelled,
                         const tensor::Range& tokens) {
   const auto part = [&](const Tensor& all) { return all.rows(tokens.begin, tokens.count); };
-  const std::int64_t ids = weights.head_VD.dim(0);
-  const Tensor logits_CV =
-      context.activation_fp32(padded(context, {tokens.count, ids})).columns(0, ids);
+  const Product& head = weights.head_VD;
+  const Tensor logits_CV = logits_in(head.formats.result, context, tokens.count, head.n());
   const Tensor sums_C2 = context.activation_fp32({tokens.count, 2});
-  kernels::linear_forward(context.stream, logits_CV, part(state.norm.y_TD), weights.head_VD);
+  product_forward(context, logits_CV, part(state.norm.y_TD), head);
   kernels::cross_entropy_sums(context.stream,
                               sums_C2,
                               logits_CV,
@@ -61,8 +63,9 @@ void head_chunks_forward(const Context& context,
                          const HeadWeights& weights,
                          const Tensor& labels_T,
                          std::int64_t labelled) {
-  const std::int64_t tokens = labels_T.dim(0), ids = weights.head_VD.dim(0);
-  state.dlogits_TV = context.activation(padded(context, {tokens, ids})).columns(0, ids);
+  const Product& head = weights.head_VD;
+  const std::int64_t tokens = labels_T.dim(0);
+  state.dlogits_TV = logits_in(head.formats.input, context, tokens, head.n());
   state.loss_T = context.activation_fp32(labels_T.shape());
   state.lse_T = context.activation_fp32(labels_T.shape());
   for (std::int64_t begin = 0; begin < tokens; begin += context.logits_chunk) {
@@ -88,9 +91,10 @@ void head_logits_forward(const Context& context,
   if (context.logits_chunk > 0) {
     return head_chunks_forward(context, state, weights, labels_T, labelled);
   }
-  const std::int64_t tokens = labels_T.dim(0), ids = weights.head_VD.dim(0);
-  state.logits_TV = context.activation_fp32(padded(context, {tokens, ids})).columns(0, ids);
-  kernels::linear_forward(context.stream, state.logits_TV, state.norm.y_TD, weights.head_VD);
+  const Product& head = weights.head_VD;
+  const std::int64_t tokens = labels_T.dim(0);
+  state.logits_TV = logits_in(head.formats.result, context, tokens, head.n());
+  product_forward(context, state.logits_TV, state.norm.y_TD, head);
   state.sums_T2 = context.activation_fp32({tokens, 2});
   kernels::cross_entropy_sums(context.stream,
                               state.sums_T2,
@@ -116,10 +120,11 @@ void head_loss_forward(const Context& context,
 
 void head_loss_dgrad(const Context& context,
                      HeadState& state,
+                     const HeadWeights& weights,
                      const Tensor& labels_T,
                      std::int64_t labelled) {
   if (state.dlogits_TV.defined()) return state.lse_T.reset();
-  state.dlogits_TV = memory_of_gradients(context, state.logits_TV);
+  state.dlogits_TV = memory_of_gradients(context, weights.head_VD.formats, state.logits_TV);
   kernels::cross_entropy_dgrad(context.stream,
                                state.dlogits_TV,
                                state.logits_TV,
@@ -132,8 +137,7 @@ void head_loss_dgrad(const Context& context,
 }
 
 void head_logits_dgrad(const Context& context, HeadState& state, const HeadWeights& weights) {
-  state.norm.dy_TD = context.activation(state.norm.y_TD.shape());
-  kernels::linear_dgrad(context.stream, state.norm.dy_TD, state.dlogits_TV, weights.head_VD);
+  state.norm.dy_TD = product_dgrad(context, state.dlogits_TV, weights.head_VD);
 }
 
 Tensor head_norm_dgrad(const Context& context,
@@ -145,22 +149,22 @@ Tensor head_norm_dgrad(const Context& context,
                           dx_TD,
                           state.norm.dy_TD,
                           x_TD,
-                          weights.norm_D,
+                          weights.norm_D.values,
                           state.norm.rstd_T1);
   return dx_TD;
 }
 
-void head_logits_wgrad(const Context& context, HeadState& state, const HeadWeights& gradients) {
-  weight_gradient(context, gradients.head_VD, state.dlogits_TV, state.norm.y_TD);
+void head_logits_wgrad(const Context& context, HeadState& state, const HeadWeights& weights) {
+  product_wgrad(context, weights.head_VD, state.dlogits_TV, state.norm.y_TD);
   state.dlogits_TV.reset();
   state.norm.y_TD.reset();
 }
 
 void head_norm_wgrad(const Context& context,
                      HeadState& state,
-                     const HeadWeights& gradients,
+                     const HeadWeights& weights,
                      const Tensor& x_TD) {
-  norm_wgrad(context, state.norm, x_TD, gradients.norm_D);
+  norm_wgrad(context, state.norm, x_TD, weights.norm_D);
   state.norm.rstd_T1.reset();
   state.norm.dy_TD.reset();
 }

@@ -6,11 +6,13 @@
 #pragma once
 
 #include "weft/model/norm.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
 struct HeadWeights {
-  Tensor norm_D, head_VD;
+  Weight norm_D;
+  Product head_VD;
 };
 
 struct HeadState {
@@ -36,11 +38,15 @@ void head_loss_forward(const Context&,
                        const Tensor& labels_T,
                        const Tensor& loss_sum_1);
 
-void head_loss_dgrad(const Context&, HeadState&, const Tensor& labels_T, std::int64_t labelled);
+void head_loss_dgrad(const Context&,
+                     HeadState&,
+                     const HeadWeights&,
+                     const Tensor& labels_T,
+                     std::int64_t labelled);
 void head_logits_dgrad(const Context&, HeadState&, const HeadWeights&);
 Tensor head_norm_dgrad(const Context&, HeadState&, const HeadWeights&, const Tensor& x_TD);
 
-void head_logits_wgrad(const Context&, HeadState&, const HeadWeights& gradients);
-void head_norm_wgrad(const Context&, HeadState&, const HeadWeights& gradients, const Tensor& x_TD);
+void head_logits_wgrad(const Context&, HeadState&, const HeadWeights&);
+void head_norm_wgrad(const Context&, HeadState&, const HeadWeights&, const Tensor& x_TD);
 
 }  // namespace weft::model

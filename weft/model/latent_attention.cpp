@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "weft/model/product.h"
 #include "weft/model/rotary.h"
-#include "weft/model/weight_gradient.h"
 
 namespace weft::model {
 namespace {
@@ -47,11 +47,11 @@ kernels::Rotary position_rotary(const config::ModelConfig& config) {
 void compressed_norm_forward(const Context& context,
                              NormState& state,
                              const Tensor& x,
-                             const Tensor& w) {
+                             const Weight& w) {
   state.y_TD = context.activation(x.shape());
   state.rstd_T1 = context.activation_fp32({x.dim(0), 1});
   const auto epsilon = static_cast<float>(context.config.latent_epsilon());
-  kernels::rms_norm_forward(context.stream, state.y_TD, state.rstd_T1, x, w, epsilon);
+  kernels::rms_norm_forward(context.stream, state.y_TD, state.rstd_T1, x, w.values, epsilon);
 }
 
 // From the gradient of an expansion's output to that of its compressed input.
@@ -59,22 +59,21 @@ void expansion_dgrad(const Context& context,
                      NormState& state,
                      const Tensor& dx,
                      const Tensor& dy,
-                     const Tensor& up,
+                     const Product& up,
                      const Tensor& x,
-                     const Tensor& w) {
-  state.dy_TD = context.activation(x.shape());
-  kernels::linear_dgrad(context.stream, state.dy_TD, dy, up);
-  kernels::rms_norm_dgrad(context.stream, dx, state.dy_TD, x, w, state.rstd_T1);
+                     const Weight& w) {
+  state.dy_TD = product_dgrad(context, dy, up);
+  kernels::rms_norm_dgrad(context.stream, dx, state.dy_TD, x, w.values, state.rstd_T1);
 }
 
 void expansion_wgrad(const Context& context,
                      const NormState& state,
-                     const Tensor& dup,
-                     const Tensor& dw,
+                     const Product& up,
+                     const Weight& w,
                      const Tensor& dy,
                      const Tensor& x) {
-  weight_gradient(context, dup, dy, state.y_TD);
-  norm_wgrad(context, state, x, dw);
+  product_wgrad(context, up, dy, state.y_TD);
+  norm_wgrad(context, state, x, w);
 }
 
 void turn_queries(const Context& context, const Tensor& q_TQ) {
@@ -92,8 +91,7 @@ void expand_queries(const Context& context,
                     const LatentAttentionWeights& weights,
                     const Tensor& query) {
   compressed_norm_forward(context, state.q_norm, query, weights.q_norm_L);
-  state.q_TQ = context.activation({query.dim(0), weights.q_up_QL.dim(0)});
-  kernels::linear_forward(context.stream, state.q_TQ, state.q_norm.y_TD, weights.q_up_QL);
+  state.q_TQ = product_forward(context, state.q_norm.y_TD, weights.q_up_QL);
   turn_queries(context, state.q_TQ);
 }
 
@@ -105,8 +103,7 @@ void expand_keys_and_values(const Context& context,
   const std::int64_t tokens = down.latent_TR.dim(0), heads = config.local_heads();
   Stream& stream = context.stream;
   compressed_norm_forward(context, state.kv_norm, down.latent_TR, weights.kv_norm_R);
-  const Tensor kv_TU = context.activation({tokens, weights.kv_up_UR.dim(0)});
-  kernels::linear_forward(stream, kv_TU, state.kv_norm.y_TD, weights.kv_up_UR);
+  const Tensor kv_TU = product_forward(context, state.kv_norm.y_TD, weights.kv_up_UR);
   state.k_TK = context.activation({tokens, heads * config.latent_head_dim()});
   state.v_TV = context.activation({tokens, heads * config.v_head_dim});
   kernels::latent_keys_forward(stream,
@@ -141,13 +138,7 @@ void keys_and_values_dgrad(const Context& context,
 void attention_qkv_forward(const Context& context,
                            LatentAttentionState& state,
                            const LatentAttentionWeights& weights) {
-  if (context.opens()) {
-    state.down_TC = context.activation({product_rows(context, state.ends), weights.down_CD.dim(0)});
-  }
-  product_forward(context,
-                  context.of_step(state.down_TC),
-                  product_input(context, state.ends),
-                  weights.down_CD);
+  first_product_forward(context, state.down_TC, state.ends, weights.down_CD);
   if (!context.closes()) return;
   const DownColumns down = split_down(context.config, state.down_TC);
   kernels::rotary_forward(context.stream,
@@ -215,23 +206,13 @@ void attention_core_forward(const Context& context, LatentAttentionState& state)
 void attention_proj_forward(const Context& context,
                             LatentAttentionState& state,
                             const LatentAttentionWeights& weights) {
-  if (context.opens()) {
-    state.ends.y_TD = context.activation({state.o_TV.dim(0), weights.proj_DV.dim(0)});
-  }
-  product_forward(context,
-                  product_output(context, state.ends),
-                  context.of_step(state.o_TV),
-                  weights.proj_DV);
+  last_product_forward(context, state.ends, state.o_TV, weights.proj_DV);
 }
 
 void attention_proj_dgrad(const Context& context,
                           LatentAttentionState& state,
                           const LatentAttentionWeights& weights) {
-  if (context.opens()) state.do_TV = context.activation(state.o_TV.shape());
-  kernels::linear_dgrad(context.stream,
-                        context.of_step(state.do_TV),
-                        product_output_gradient(context, state.ends),
-                        weights.proj_DV);
+  last_product_dgrad(context, state.do_TV, state.ends, weights.proj_DV);
   if (!context.closes()) return;
   state.proj_o_TV = state.o_TV;
   state.proj_dy_TD = take_whole_gradient(context, state.ends);
@@ -283,38 +264,34 @@ void attention_qkv_dgrad(const Context& context,
                           context.rotary_SD,
                           position_rotary(context.config));
     if (!weights.q_up_QL.defined()) turn_queries_back(context, ddown.query);
-    state.ends.dx_TD = context.activation({state.ddown_TC.dim(0), weights.down_CD.dim(1)});
   }
-  kernels::linear_dgrad(context.stream,
-                        product_input_gradient(context, state.ends),
-                        context.of_step(state.ddown_TC),
-                        weights.down_CD);
+  first_product_dgrad(context, state.ends, state.ddown_TC, weights.down_CD);
 }
 
 void attention_proj_wgrad(const Context& context,
                           LatentAttentionState& state,
-                          const LatentAttentionWeights& gradients) {
-  weight_gradient(context, gradients.proj_DV, state.proj_dy_TD, state.proj_o_TV);
+                          const LatentAttentionWeights& weights) {
+  product_wgrad(context, weights.proj_DV, state.proj_dy_TD, state.proj_o_TV);
   state.proj_dy_TD.reset();
   state.proj_o_TV.reset();
 }
 
 void attention_expand_wgrad(const Context& context,
                             LatentAttentionState& state,
-                            const LatentAttentionWeights& gradients) {
+                            const LatentAttentionWeights& weights) {
   const DownColumns down = split_down(context.config, state.down_TC);
-  if (gradients.q_up_QL.defined()) {
+  if (weights.q_up_QL.defined()) {
     expansion_wgrad(context,
                     state.q_norm,
-                    gradients.q_up_QL,
-                    gradients.q_norm_L,
+                    weights.q_up_QL,
+                    weights.q_norm_L,
                     state.dq_TQ,
                     down.query);
   }
   expansion_wgrad(context,
                   state.kv_norm,
-                  gradients.kv_up_UR,
-                  gradients.kv_norm_R,
+                  weights.kv_up_UR,
+                  weights.kv_norm_R,
                   state.dkv_TU,
                   down.latent_TR);
   for (NormState* done : {&state.q_norm, &state.kv_norm}) *done = {};
@@ -323,8 +300,8 @@ void attention_expand_wgrad(const Context& context,
 
 void attention_qkv_wgrad(const Context& context,
                          LatentAttentionState& state,
-                         const LatentAttentionWeights& gradients) {
-  weight_gradient(context, gradients.down_CD, state.ddown_TC, state.ends.x_TD);
+                         const LatentAttentionWeights& weights) {
+  product_wgrad(context, weights.down_CD, state.ddown_TC, state.ends.x_TD);
   state.ddown_TC.reset();
   state.ends.drop_input();
 }

@@ -16,9 +16,12 @@
 namespace weft::model {
 
 struct LatentAttentionWeights {
-  Tensor norm_D, down_CD;
-  Tensor q_norm_L, q_up_QL;  // undefined if queries are not compressed
-  Tensor kv_norm_R, kv_up_UR, proj_DV;
+  Weight norm_D;
+  Product down_CD;
+  Weight q_norm_L;  // with q_up_QL: undefined if queries are not compressed
+  Product q_up_QL;
+  Weight kv_norm_R;
+  Product kv_up_UR, proj_DV;
 };
 
 // State between forward, input gradient and weight gradient of one micro-batch. A gradient drops
@@ -48,15 +51,9 @@ void attention_core_dgrad(const Context&, LatentAttentionState&);
 void attention_expand_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 void attention_qkv_dgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
-void attention_proj_wgrad(const Context&,
-                          LatentAttentionState&,
-                          const LatentAttentionWeights& gradients);
-void attention_expand_wgrad(const Context&,
-                            LatentAttentionState&,
-                            const LatentAttentionWeights& gradients);
-void attention_qkv_wgrad(const Context&,
-                         LatentAttentionState&,
-                         const LatentAttentionWeights& gradients);
+void attention_proj_wgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
+void attention_expand_wgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
+void attention_qkv_wgrad(const Context&, LatentAttentionState&, const LatentAttentionWeights&);
 
 // Interface to context_parallel.h, as attention's.
 kernels::AttentionShape attention_shape(const Context&, const LatentAttentionState&);

@@ -2,18 +2,12 @@
 
 #include <utility>
 
-#include "weft/model/weight_gradient.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
 void mlp_fc1_forward(const Context& context, MlpState& state, const MlpWeights& weights) {
-  if (context.opens()) {
-    state.fc1_T2F = context.activation({product_rows(context, state.ends), weights.fc1_FD.dim(0)});
-  }
-  product_forward(context,
-                  context.of_step(state.fc1_T2F),
-                  product_input(context, state.ends),
-                  weights.fc1_FD);
+  first_product_forward(context, state.fc1_T2F, state.ends, weights.fc1_FD);
 }
 
 void mlp_act_forward(const Context& context, MlpState& state) {
@@ -22,21 +16,11 @@ void mlp_act_forward(const Context& context, MlpState& state) {
 }
 
 void mlp_fc2_forward(const Context& context, MlpState& state, const MlpWeights& weights) {
-  if (context.opens()) {
-    state.ends.y_TD = context.output({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
-  }
-  product_forward(context,
-                  product_output(context, state.ends),
-                  context.of_step(state.act_TF),
-                  weights.fc2_DF);
+  last_product_forward(context, state.ends, state.act_TF, weights.fc2_DF, context.output_memory);
 }
 
 void mlp_fc2_dgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
-  if (context.opens()) state.dact_TF = context.activation(state.act_TF.shape());
-  kernels::linear_dgrad(context.stream,
-                        context.of_step(state.dact_TF),
-                        product_output_gradient(context, state.ends),
-                        weights.fc2_DF);
+  last_product_dgrad(context, state.dact_TF, state.ends, weights.fc2_DF);
   if (context.closes()) state.fc2_dy_TD = take_whole_gradient(context, state.ends);
 }
 
@@ -48,23 +32,17 @@ void mlp_act_dgrad(const Context& context, MlpState& state) {
 }
 
 void mlp_fc1_dgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
-  if (context.opens()) {
-    state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
-  }
-  kernels::linear_dgrad(context.stream,
-                        product_input_gradient(context, state.ends),
-                        context.of_step(state.dfc1_T2F),
-                        weights.fc1_FD);
+  first_product_dgrad(context, state.ends, state.dfc1_T2F, weights.fc1_FD);
 }
 
-void mlp_fc2_wgrad(const Context& context, MlpState& state, const MlpWeights& gradients) {
-  weight_gradient(context, gradients.fc2_DF, state.fc2_dy_TD, state.act_TF);
+void mlp_fc2_wgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
+  product_wgrad(context, weights.fc2_DF, state.fc2_dy_TD, state.act_TF);
   state.fc2_dy_TD.reset();
   state.act_TF.reset();
 }
 
-void mlp_fc1_wgrad(const Context& context, MlpState& state, const MlpWeights& gradients) {
-  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
+void mlp_fc1_wgrad(const Context& context, MlpState& state, const MlpWeights& weights) {
+  product_wgrad(context, weights.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
   state.ends.drop_input();
   state.dfc1_T2F.reset();
 }

@@ -8,7 +8,8 @@
 namespace weft::model {
 
 struct MlpWeights {
-  Tensor norm_D, fc1_FD, fc2_DF;  // fc1 has 2F rows: gate, then up
+  Weight norm_D;
+  Product fc1_FD, fc2_DF;  // fc1 has 2F rows: gate, then up
 };
 
 // A gradient drops tensors that it reads last; after the last weight gradient, the state is empty.
@@ -28,8 +29,8 @@ void mlp_fc2_dgrad(const Context&, MlpState&, const MlpWeights&);
 void mlp_act_dgrad(const Context&, MlpState&);
 void mlp_fc1_dgrad(const Context&, MlpState&, const MlpWeights&);
 
-void mlp_fc2_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
-void mlp_fc1_wgrad(const Context&, MlpState&, const MlpWeights& gradients);
+void mlp_fc2_wgrad(const Context&, MlpState&, const MlpWeights&);
+void mlp_fc1_wgrad(const Context&, MlpState&, const MlpWeights&);
 
 // Drops what the recomputed part makes again.
 void drop_mlp_fc1(MlpState&);

@@ -15,7 +15,7 @@
 
 namespace weft::model {
 
-// Weights of one layer, or their gradients: both have this form.
+// Weights of one layer, with their gradients.
 struct LayerWeights {
   AttentionWeights attention;
   LatentAttentionWeights latent_attention;  // replaces `attention` with multi_latent_attention
@@ -27,13 +27,12 @@ struct LayerWeights {
 
 // Weights that a rank holds; the rest is undefined. Layers are indexed as in the whole model.
 struct Weights {
-  Tensor embedding_VD;
+  Weight embedding_VD;
   std::vector<LayerWeights> layers;
   HeadWeights head;
 };
 
 Weights weights_of(const Parameters& parameters, const config::ModelConfig& config);
-Weights gradients_of(const Parameters& parameters, const config::ModelConfig& config);
 
 // State of the tokens that travel together through a MoE layer: a micro-batch, or a slice of it.
 struct SliceState {

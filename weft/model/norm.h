@@ -1,7 +1,7 @@
 // Norm in front of a sub-layer, with the state for its backward.
 #pragma once
 
-#include "weft/model/context.h"
+#include "weft/model/weight.h"
 
 namespace weft::model {
 
@@ -11,16 +11,16 @@ struct NormState {
   Tensor dy_TD;    // gradient of the output
 };
 
-void norm_forward(const Context& context, NormState& state, const Tensor& x_TD, const Tensor& w_D);
+void norm_forward(const Context& context, NormState& state, const Tensor& x_TD, const Weight& w_D);
 // dx = norm's dgrad + residual: both gradients of the residual stream at this point.
 Tensor norm_dgrad(const Context& context,
                   const NormState& state,
                   const Tensor& x_TD,
-                  const Tensor& w_D,
+                  const Weight& w_D,
                   const Tensor& residual_TD);
 void norm_wgrad(const Context& context,
                 const NormState& state,
                 const Tensor& x_TD,
-                const Tensor& dw_D);
+                const Weight& w_D);
 
 }  // namespace weft::model

@@ -5,10 +5,12 @@
 namespace weft::model {
 namespace {
 
+bool is_own_step(const Context& context) { return context.step && context.step->is_own; }
+
 // Destination of a product's rows: own tokens go to the parts to be summed, others are sent to
 // their rank.
 Tensor rows_made(const Context& context, const Tensor& all_TD, Tensor& parts_TD) {
-  if (!context.step || !context.step->is_own) return context.of_step(all_TD);
+  if (!is_own_step(context)) return context.of_step(all_TD);
   if (!parts_TD.defined()) parts_TD = context.wire(all_TD.shape());
   return context.of_step(parts_TD);
 }
@@ -27,42 +29,66 @@ Tensor sum_of(const Context& context,
   return sum_TD;
 }
 
-}  // namespace
-
-Tensor product_input(const Context& context, const ProductEnds& ends) {
-  const bool is_own = context.step && context.step->is_own;
-  return is_own ? ends.own_x_TD : context.of_step(ends.x_TD);
+// Rows between the first and the last product.
+std::int64_t rows_between(const Context& context, const Tensor& end_TD) {
+  return context.step ? context.step->all() : end_TD.dim(0);
 }
 
-Tensor product_output(const Context& context, ProductEnds& ends) {
-  return rows_made(context, ends.y_TD, ends.y_parts_TD);
-}
-
-Tensor product_output_gradient(const Context& context, const ProductEnds& ends) {
-  const bool is_own = context.step && context.step->is_own;
-  if (!is_own) return context.of_step(ends.dy_TD);
-  return ends.own_dy_TD.defined() ? ends.own_dy_TD : ends.dy_TD;
-}
-
-Tensor product_input_gradient(const Context& context, ProductEnds& ends) {
-  return rows_made(context, ends.dx_TD, ends.dx_parts_TD);
-}
-
-std::int64_t product_rows(const Context& context, const ProductEnds& ends) {
-  return context.step ? context.step->all() : ends.x_TD.dim(0);
-}
-
-void product_forward(const Context& context,
-                     const Tensor& y_TN,
-                     const Tensor& x_TK,
-                     const Tensor& w_NK) {
+// y = x w^T in context.product_parts.
+void forward_in_parts(const Context& context,
+                      const Tensor& y_TN,
+                      const Tensor& x_TK,
+                      const Product& w) {
   const std::int64_t rows = y_TN.dim(0) / context.product_parts;
   for (std::int64_t part = 0; part < context.product_parts; ++part) {
-    kernels::linear_forward(context.stream,
-                            y_TN.rows(part * rows, rows),
-                            x_TK.rows(part * rows, rows),
-                            w_NK);
+    product_forward(context, y_TN.rows(part * rows, rows), x_TK.rows(part * rows, rows), w);
   }
+}
+
+}  // namespace
+
+void first_product_forward(const Context& context,
+                           Tensor& y_TN,
+                           const ProductEnds& ends,
+                           const Product& w) {
+  if (context.opens()) {
+    y_TN = context.activation(w.formats.result, {rows_between(context, ends.x_TD), w.n()});
+  }
+  const Tensor x_TK = is_own_step(context) ? ends.own_x_TD : context.of_step(ends.x_TD);
+  forward_in_parts(context, context.of_step(y_TN), x_TK, w);
+}
+
+void last_product_forward(const Context& context,
+                          ProductEnds& ends,
+                          const Tensor& x_TK,
+                          const Product& w,
+                          tensor::Reuse memory) {
+  if (context.opens()) {
+    ends.y_TD = context.activation(w.formats.result, {x_TK.dim(0), w.n()}, memory);
+  }
+  const Tensor y_TN = rows_made(context, ends.y_TD, ends.y_parts_TD);
+  forward_in_parts(context, y_TN, context.of_step(x_TK), w);
+}
+
+void last_product_dgrad(const Context& context,
+                        Tensor& dx_TK,
+                        const ProductEnds& ends,
+                        const Product& w) {
+  if (context.opens()) {
+    dx_TK = context.activation(w.formats.input, {rows_between(context, ends.dy_TD), w.k()});
+  }
+  const Tensor& own_dy_TD = ends.own_dy_TD.defined() ? ends.own_dy_TD : ends.dy_TD;
+  const Tensor dy_TN = is_own_step(context) ? own_dy_TD : context.of_step(ends.dy_TD);
+  product_dgrad(context, context.of_step(dx_TK), dy_TN, w);
+}
+
+void first_product_dgrad(const Context& context,
+                         ProductEnds& ends,
+                         const Tensor& dy_TN,
+                         const Product& w) {
+  if (context.opens()) ends.dx_TD = context.activation(w.formats.input, {dy_TN.dim(0), w.k()});
+  const Tensor dx_TK = rows_made(context, ends.dx_TD, ends.dx_parts_TD);
+  product_dgrad(context, dx_TK, context.of_step(dy_TN), w);
 }
 
 Tensor take_whole_gradient(const Context& context, ProductEnds& ends) {
@@ -98,7 +124,7 @@ void sub_layer_norm_forward(const Context& context,
                             NormState& state,
                             ProductEnds& ends,
                             const Tensor& x_TD,
-                            const Tensor& w_D) {
+                            const Weight& w_D) {
   norm_forward(context, state, x_TD, w_D);
   ends.take_input(state.y_TD);
 }
@@ -107,7 +133,7 @@ Tensor sub_layer_norm_dgrad(const Context& context,
                             NormState& state,
                             ProductEnds& ends,
                             const Tensor& x_TD,
-                            const Tensor& w_D,
+                            const Weight& w_D,
                             const Tensor& dresidual_TD) {
   settle_input_gradient(context, ends);
   state.dy_TD = std::move(ends.dx_TD);
@@ -117,8 +143,8 @@ Tensor sub_layer_norm_dgrad(const Context& context,
 void sub_layer_norm_wgrad(const Context& context,
                           NormState& state,
                           const Tensor& x_TD,
-                          const Tensor& dw_D) {
-  norm_wgrad(context, state, x_TD, dw_D);
+                          const Weight& w_D) {
+  norm_wgrad(context, state, x_TD, w_D);
   state = {};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "weft/model/norm.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
@@ -26,16 +27,16 @@ struct ProductEnds {
   void drop_own_input();
 };
 
-// Input of a step of the first product and output of a step of the last, with their gradients.
-// Without steps: all rows.
-Tensor product_input(const Context&, const ProductEnds&);
-Tensor product_output(const Context&, ProductEnds&);
-Tensor product_output_gradient(const Context&, const ProductEnds&);
-Tensor product_input_gradient(const Context&, ProductEnds&);
-// Rows of the first product's output.
-std::int64_t product_rows(const Context&, const ProductEnds&);
-// y = x w^T, for a step's rows or for all.
-void product_forward(const Context&, const Tensor& y_TN, const Tensor& x_TK, const Tensor& w_NK);
+// The first and the last product of a sub-layer: the rows of context.step, or all rows. The call
+// that opens allocates the result.
+void first_product_forward(const Context&, Tensor& y_TN, const ProductEnds&, const Product& w);
+void last_product_forward(const Context&,
+                          ProductEnds&,
+                          const Tensor& x_TK,
+                          const Product& w,
+                          tensor::Reuse memory = tensor::Reuse::InOrder);
+void last_product_dgrad(const Context&, Tensor& dx_TK, const ProductEnds&, const Product& w);
+void first_product_dgrad(const Context&, ProductEnds&, const Tensor& dy_TN, const Product& w);
 // Gradient of all rows, for the weight gradient.
 Tensor take_whole_gradient(const Context&, ProductEnds&);
 
@@ -48,16 +49,16 @@ void sub_layer_norm_forward(const Context&,
                             NormState&,
                             ProductEnds&,
                             const Tensor& x_TD,
-                            const Tensor& w_D);
+                            const Weight& w_D);
 // Returns the gradient of x; `dresidual_TD`: the part through the residual.
 Tensor sub_layer_norm_dgrad(const Context&,
                             NormState&,
                             ProductEnds&,
                             const Tensor& x_TD,
-                            const Tensor& w_D,
+                            const Weight& w_D,
                             const Tensor& dresidual_TD);
 // Drops the state.
-void sub_layer_norm_wgrad(const Context&, NormState&, const Tensor& x_TD, const Tensor& dw_D);
+void sub_layer_norm_wgrad(const Context&, NormState&, const Tensor& x_TD, const Weight& w_D);
 // Drops what the recomputed norm makes again.
 void drop_sub_layer_norm(NormState&, ProductEnds&);
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "weft/model/weight_gradient.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 namespace {
@@ -27,26 +27,19 @@ void drop_shared_input(SharedExpertsState& state) {
 void shared_fc1_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
+  first_product_forward(context, state.fc1_T2F, state.ends, weights.fc1_FD);
   if (context.opens()) {
-    const std::int64_t tokens = product_rows(context, state.ends), f = weights.fc2_DF.dim(1);
-    state.fc1_T2F = context.activation({tokens, 2 * f});
-    state.act_TF = context.activation({tokens, f});
+    state.act_TF = context.activation({state.fc1_T2F.dim(0), state.fc1_T2F.dim(1) / 2});
   }
-  const Tensor fc1_T2F = context.of_step(state.fc1_T2F);
-  product_forward(context, fc1_T2F, product_input(context, state.ends), weights.fc1_FD);
-  kernels::swiglu_forward(context.stream, context.of_step(state.act_TF), fc1_T2F);
+  kernels::swiglu_forward(context.stream,
+                          context.of_step(state.act_TF),
+                          context.of_step(state.fc1_T2F));
 }
 
 void shared_fc2_forward(const Context& context,
                         SharedExpertsState& state,
                         const SharedExpertsWeights& weights) {
-  if (context.opens()) {
-    state.ends.y_TD = context.activation({state.act_TF.dim(0), weights.fc2_DF.dim(0)});
-  }
-  product_forward(context,
-                  product_output(context, state.ends),
-                  context.of_step(state.act_TF),
-                  weights.fc2_DF);
+  last_product_forward(context, state.ends, state.act_TF, weights.fc2_DF);
 }
 
 void shared_gate_forward(const Context& context,
@@ -56,8 +49,7 @@ void shared_gate_forward(const Context& context,
   Stream& stream = context.stream;
   settle_output(context, state.ends);
   state.ungated_TD = std::move(state.ends.y_TD);
-  state.gate_T1 = context.activation_fp32({x_TD.dim(0), 1});
-  kernels::linear_forward(stream, state.gate_T1, x_TD, weights.gate_1D);
+  state.gate_T1 = product_forward(context, x_TD, weights.gate_1D);
   state.ends.y_TD = context.activation(x_TD.shape());
   kernels::gate_forward(stream, state.ends.y_TD, state.ungated_TD, by_token(state.gate_T1));
 }
@@ -83,14 +75,13 @@ void shared_gate_dgrad(const Context& context,
                       by_token(state.gate_T1));
   state.ungated_TD.reset();
   state.gate_T1.reset();
-  state.dx_gate_TD = context.activation(dy_TD.shape());
-  kernels::linear_dgrad(stream, state.dx_gate_TD, state.dgate_T1, weights.gate_1D);
+  state.dx_gate_TD = product_dgrad(context, state.dgate_T1, weights.gate_1D);
 }
 
 void shared_gate_wgrad(const Context& context,
                        SharedExpertsState& state,
-                       const SharedExpertsWeights& gradients) {
-  weight_gradient(context, gradients.gate_1D, state.dgate_T1, state.gate_x_TD);
+                       const SharedExpertsWeights& weights) {
+  product_wgrad(context, weights.gate_1D, state.dgate_T1, state.gate_x_TD);
   state.dgate_T1.reset();
   state.gate_x_TD.reset();
 }
@@ -98,18 +89,14 @@ void shared_gate_wgrad(const Context& context,
 void shared_fc2_dgrad(const Context& context,
                       SharedExpertsState& state,
                       const SharedExpertsWeights& weights) {
-  if (context.opens()) state.dact_TF = context.activation(state.act_TF.shape());
-  kernels::linear_dgrad(context.stream,
-                        context.of_step(state.dact_TF),
-                        product_output_gradient(context, state.ends),
-                        weights.fc2_DF);
+  last_product_dgrad(context, state.dact_TF, state.ends, weights.fc2_DF);
   if (context.closes()) state.fc2_dy_TD = take_whole_gradient(context, state.ends);
 }
 
 void shared_fc2_wgrad(const Context& context,
                       SharedExpertsState& state,
-                      const SharedExpertsWeights& gradients) {
-  weight_gradient(context, gradients.fc2_DF, state.fc2_dy_TD, state.act_TF);
+                      const SharedExpertsWeights& weights) {
+  product_wgrad(context, weights.fc2_DF, state.fc2_dy_TD, state.act_TF);
   state.fc2_dy_TD.reset();
   state.act_TF.reset();
 }
@@ -123,18 +110,14 @@ void shared_fc1_dgrad(const Context& context,
     kernels::swiglu_dgrad(stream, state.dfc1_T2F, state.dact_TF, state.fc1_T2F);
     state.dact_TF.reset();
     state.fc1_T2F.reset();
-    state.ends.dx_TD = context.activation({state.dfc1_T2F.dim(0), weights.fc1_FD.dim(1)});
   }
-  kernels::linear_dgrad(stream,
-                        product_input_gradient(context, state.ends),
-                        context.of_step(state.dfc1_T2F),
-                        weights.fc1_FD);
+  first_product_dgrad(context, state.ends, state.dfc1_T2F, weights.fc1_FD);
 }
 
 void shared_fc1_wgrad(const Context& context,
                       SharedExpertsState& state,
-                      const SharedExpertsWeights& gradients) {
-  weight_gradient(context, gradients.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
+                      const SharedExpertsWeights& weights) {
+  product_wgrad(context, weights.fc1_FD, state.dfc1_T2F, state.ends.x_TD);
   state.dfc1_T2F.reset();
   state.ends.drop_input();
 }

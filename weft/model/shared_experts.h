@@ -12,8 +12,8 @@
 namespace weft::model {
 
 struct SharedExpertsWeights {
-  Tensor fc1_FD, fc2_DF;  // fc1 has 2F rows: gate, then up
-  Tensor gate_1D;         // undefined: no gate
+  Product fc1_FD, fc2_DF;  // fc1 has 2F rows: gate, then up
+  Product gate_1D;         // undefined: no gate
 };
 
 struct SharedExpertsState {
@@ -37,13 +37,13 @@ void add_shared_output(const Context&, SharedExpertsState&, const Tensor& y_TD);
 
 // Replaces ends.dy, the gradient of the gate's output, by that of its input.
 void shared_gate_dgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
-void shared_gate_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
+void shared_gate_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 void shared_fc2_dgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
-void shared_fc2_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
+void shared_fc2_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 void shared_fc1_dgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 // The weight gradients, in any order, drop the state together, except the gradient of x until that
 // is added.
-void shared_fc1_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights& gradients);
+void shared_fc1_wgrad(const Context&, SharedExpertsState&, const SharedExpertsWeights&);
 // Drops what recomputed FC1 makes again.
 void drop_shared_fc1(SharedExpertsState&);
 // Adds the gradient of x to that of the norm's output, and drops it.

@@ -54,8 +54,8 @@ class Rank {
                .p_Tk = floats(2, first_ * k, {tokens_, k}),
                .experts_Tk = choices(),
                .most_tokens = *std::ranges::max_element(layer_.tokens)};
-    weights_ = {.fc1_LFD = floats(3, fc1_part(), {local_, 2 * f, d}),
-                .fc2_LDF = floats(4, fc2_part(), {local_, d, f})};
+    weights_.fc1_LFD.weight.values = floats(3, fc1_part(), {local_, 2 * f, d});
+    weights_.fc2_LDF.weight.values = floats(4, fc2_part(), {local_, d, f});
     forward(context);
     backward(context);
     stream_->synchronize();
@@ -67,8 +67,8 @@ class Rank {
     put(all.y, first_ * d, y_TD_, layer_.all_tokens() * d);
     put(all.dx, first_ * d, gradient_.dx_TD, layer_.all_tokens() * d);
     put(all.dp, first_ * k, gradient_.dp_Tk, layer_.all_tokens() * k);
-    put(all.dfc1, fc1_part(), gradients_.fc1_LFD, layer_.experts * 2 * f * d);
-    put(all.dfc2, fc2_part(), gradients_.fc2_LDF, layer_.experts * d * f);
+    put(all.dfc1, fc1_part(), weights_.fc1_LFD.weight.gradient, layer_.experts * 2 * f * d);
+    put(all.dfc2, fc2_part(), weights_.fc2_LDF.weight.gradient, layer_.experts * d * f);
     all.overflow += tensor::read<double>(*stream_, overflow_1_).front();
     all.sent.resize(layer_.tokens.size());
     std::vector<comm::Sent> sent = ep_->sent();
@@ -131,10 +131,11 @@ class Rank {
     experts_act_dgrad(context, experts_);
     experts_fc1_dgrad(context, experts_, weights_);
     experts_arrange_dgrad(context, experts_, *dispatcher_, state_);
-    gradients_ = {.fc1_LFD = zeros(weights_.fc1_LFD.shape()),
-                  .fc2_LDF = zeros(weights_.fc2_LDF.shape())};
-    experts_fc2_wgrad(context, experts_, gradients_, *dispatcher_);
-    experts_fc1_wgrad(context, experts_, gradients_);
+    for (Weight* w : {&weights_.fc1_LFD.weight, &weights_.fc2_LDF.weight}) {
+      w->gradient = zeros(w->values.shape());
+    }
+    experts_fc2_wgrad(context, experts_, weights_, *dispatcher_);
+    experts_fc1_wgrad(context, experts_, weights_);
     dispatcher_->dispatch_dgrad(context, state_);
     gradient_ = {.dx_TD = context.activation(routed_.x_TD.shape()),
                  .dp_Tk = context.activation_fp32(routed_.p_Tk.shape())};
@@ -213,7 +214,7 @@ class Rank {
   std::int64_t first_ = 0, tokens_ = 0, local_ = 0;
   Routed routed_;
   RoutedGradient gradient_;
-  ExpertsWeights weights_, gradients_;
+  ExpertsWeights weights_;
   DispatchState state_;
   ExpertsState experts_;
   Tensor y_TD_, overflow_1_;

@@ -30,9 +30,11 @@ config::ModelConfig config_of(config::ScoreFunction score, config::DropPolicy po
 class Routing {
  public:
   explicit Routing(const config::ModelConfig& config) : config_(config) {
-    weights_ = {.norm_D = floats({kWidth}, 0), .router_ED = floats({kExperts, kWidth}, 1)};
-    std::fill_n(weights_.norm_D.host<float>(), kWidth, 1.0f);
-    gradients_ = {.norm_D = floats({kWidth}, 0), .router_ED = floats({kExperts, kWidth}, 0)};
+    weights_.norm_D.values = floats({kWidth}, 0);
+    std::fill_n(weights_.norm_D.values.host<float>(), kWidth, 1.0f);
+    Weight& router_ED = weights_.router_ED.weight;
+    router_ED.values = floats({kExperts, kWidth}, 1);
+    router_ED.gradient = floats({kExperts, kWidth}, 0);
     sums_.rows_1E = integers({1, kExperts});
     sums_.dropped_1 = integers({1});
   }
@@ -47,7 +49,7 @@ class Routing {
     state_.dp_Tk = w_Tk_;
     state_.norm.dy_TD = floats({kTokens, kWidth}, 0);
     choose_dgrad(context(), state_, weights_, sums_);
-    choose_wgrad(context(), state_, gradients_);
+    choose_wgrad(context(), state_, weights_);
   }
 
   double weighed() const {
@@ -63,8 +65,10 @@ class Routing {
   std::vector<std::int32_t> experts() const {
     return tensor::read<std::int32_t>(*stream_, state_.experts_Tk);
   }
-  float& router(std::int64_t i) { return weights_.router_ED.host<float>()[i]; }
-  float gradient(std::int64_t i) const { return gradients_.router_ED.host<float>()[i]; }
+  float& router(std::int64_t i) { return weights_.router_ED.weight.values.host<float>()[i]; }
+  float gradient(std::int64_t i) const {
+    return weights_.router_ED.weight.gradient.host<float>()[i];
+  }
   std::int64_t dropped() const { return *sums_.dropped_1.host<std::int64_t>(); }
 
  private:
@@ -92,7 +96,7 @@ class Routing {
   Stream* stream_ = bench_.stream.get();
   std::uint64_t drawn_ = 0;
   Tensor h_TD_ = floats({kTokens, kWidth}, 1), w_Tk_ = floats({kTokens, kBest}, 1);
-  RouteWeights weights_, gradients_;
+  RouteWeights weights_;
   RouterSums sums_;
   RouteState state_;
 };

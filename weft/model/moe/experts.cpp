@@ -1,6 +1,6 @@
 #include "weft/model/moe/experts.h"
 
-#include "weft/model/weight_gradient.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
@@ -15,12 +15,7 @@ void experts_fc1_forward(const Context& context,
                          ExpertsState& state,
                          const ExpertsWeights& weights) {
   const ExpertRows& in = state.in;
-  state.fc1_X2F = context.activation({in.x_XD.dim(0), weights.fc1_LFD.dim(1)});
-  kernels::grouped_linear_forward(context.stream,
-                                  state.fc1_X2F,
-                                  in.x_XD,
-                                  weights.fc1_LFD,
-                                  in.rows_L);
+  state.fc1_X2F = product_forward(context, {in.x_XD, in.rows_L}, weights.fc1_LFD);
 }
 
 void experts_act_forward(const Context& context, ExpertsState& state) {
@@ -33,13 +28,10 @@ void experts_fc2_forward(const Context& context,
                          const ExpertsWeights& weights,
                          const Dispatcher& dispatcher,
                          DispatchState& dispatch) {
-  const ExpertRows& in = state.in;
-  Tensor output_XD = context.wire({state.act_XF.dim(0), weights.fc2_LDF.dim(1)});
-  kernels::grouped_linear_forward(context.stream,
-                                  output_XD,
-                                  state.act_XF,
-                                  weights.fc2_LDF,
-                                  in.rows_L);
+  Tensor output_XD = product_forward(context,
+                                     {state.act_XF, state.in.rows_L},
+                                     weights.fc2_LDF,
+                                     Tag::Communication);
   dispatcher.restore_forward(context, dispatch, output_XD);
 }
 
@@ -50,12 +42,7 @@ void experts_fc2_dgrad(const Context& context,
                        DispatchState& dispatch) {
   state.doutput_XD = dispatcher.arrange_dgrad(context, dispatch);
   state.fc2_rows_L = state.in.rows_L;
-  state.dact_XF = context.activation({state.doutput_XD.dim(0), weights.fc2_LDF.dim(2)});
-  kernels::grouped_linear_dgrad(context.stream,
-                                state.dact_XF,
-                                state.doutput_XD,
-                                weights.fc2_LDF,
-                                state.fc2_rows_L);
+  state.dact_XF = product_dgrad(context, {state.doutput_XD, state.fc2_rows_L}, weights.fc2_LDF);
 }
 
 void experts_act_dgrad(const Context& context, ExpertsState& state) {
@@ -71,12 +58,10 @@ void experts_act_dgrad(const Context& context, ExpertsState& state) {
 }
 
 void experts_fc1_dgrad(const Context& context, ExpertsState& state, const ExpertsWeights& weights) {
-  state.dx_XD = context.wire({state.dfc1_X2F.dim(0), weights.fc1_LFD.dim(2)});
-  kernels::grouped_linear_dgrad(context.stream,
-                                state.dx_XD,
-                                state.dfc1_X2F,
-                                weights.fc1_LFD,
-                                state.in.rows_L);
+  state.dx_XD = product_dgrad(context,
+                              {state.dfc1_X2F, state.in.rows_L},
+                              weights.fc1_LFD,
+                              Tag::Communication);
 }
 
 void experts_arrange_dgrad(const Context& context,
@@ -97,28 +82,18 @@ void drop_experts_gradient_rows(ExpertsState& state,
 
 void experts_fc2_wgrad(const Context& context,
                        ExpertsState& state,
-                       const ExpertsWeights& gradients,
+                       const ExpertsWeights& weights,
                        const Dispatcher& dispatcher) {
   const RowSource source = std::move(state.doutput_source);
   if (source.tokens_TD.defined()) {
     state.doutput_XD = dispatcher.rows_again(context, source.ways, source.tokens_TD);
   }
-  expert_weight_gradient(context,
-                         gradients.fc2_LDF,
-                         state.doutput_XD,
-                         state.act_XF,
-                         state.fc2_rows_L);
+  product_wgrad(context, weights.fc2_LDF, {state.doutput_XD, state.fc2_rows_L}, state.act_XF);
   for (Tensor* done : {&state.doutput_XD, &state.act_XF, &state.fc2_rows_L}) done->reset();
 }
 
-void experts_fc1_wgrad(const Context& context,
-                       ExpertsState& state,
-                       const ExpertsWeights& gradients) {
-  expert_weight_gradient(context,
-                         gradients.fc1_LFD,
-                         state.dfc1_X2F,
-                         state.in.x_XD,
-                         state.in.rows_L);
+void experts_fc1_wgrad(const Context& context, ExpertsState& state, const ExpertsWeights& weights) {
+  product_wgrad(context, weights.fc1_LFD, {state.dfc1_X2F, state.in.rows_L}, state.in.x_XD);
   state.in = {};
   state.dfc1_X2F.reset();
 }

@@ -8,7 +8,7 @@
 namespace weft::model {
 
 struct ExpertsWeights {
-  Tensor fc1_LFD, fc2_LDF;  // fc1 has 2F rows per expert: gate, then up
+  Product fc1_LFD, fc2_LDF;  // fc1 has 2F rows per expert: gate, then up
 };
 
 // Source for making rows again: their tokens, and the routes laid out by the forward.
@@ -48,11 +48,8 @@ void experts_arrange_dgrad(const Context&, ExpertsState&, const Dispatcher&, Dis
 // Frees the gradient's rows after dgrad; wgrad makes them again from `dy_TD`, the tokens'
 // gradients. Only if no row leaves its rank.
 void drop_experts_gradient_rows(ExpertsState&, const DispatchState&, const Tensor& dy_TD);
-void experts_fc2_wgrad(const Context&,
-                       ExpertsState&,
-                       const ExpertsWeights& gradients,
-                       const Dispatcher&);
-void experts_fc1_wgrad(const Context&, ExpertsState&, const ExpertsWeights& gradients);
+void experts_fc2_wgrad(const Context&, ExpertsState&, const ExpertsWeights&, const Dispatcher&);
+void experts_fc1_wgrad(const Context&, ExpertsState&, const ExpertsWeights&);
 
 // Drops what the recomputed part makes again; from arrange only the rows, which travel again.
 void drop_experts_arrange(ExpertsState&);

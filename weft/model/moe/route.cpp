@@ -1,7 +1,7 @@
 #include "weft/model/moe/route.h"
 
 #include "weft/base/random.h"
-#include "weft/model/weight_gradient.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 namespace {
@@ -127,11 +127,7 @@ void drop_over_capacity(const Context& context, RouteState& state, const Tensor&
 }
 
 void make_logits(const Context& context, RouteState& state, const RouteWeights& weights) {
-  state.logits_TE = context.activation_fp32({state.norm.y_TD.dim(0), context.config.experts()});
-  kernels::linear_forward(context.stream,
-                          state.logits_TE,
-                          router_input(context, state),
-                          weights.router_ED);
+  state.logits_TE = product_forward(context, router_input(context, state), weights.router_ED);
   force_logits(context, state.logits_TE);
 }
 
@@ -197,16 +193,15 @@ void choose_dgrad(const Context& context,
   choice_dgrad(context, state);
   const Tensor best_Tk = choice_by_logit(state, weights, context.config);
   balance_dgrad(context, state.balance, state.dlogits_TE, state.logits_TE, best_Tk, sums);
-  Tensor through_router_TD = context.activation(state.norm.dy_TD.shape());
-  kernels::linear_dgrad(stream, through_router_TD, state.dlogits_TE, weights.router_ED);
+  Tensor through_router_TD = product_dgrad(context, state.dlogits_TE, weights.router_ED);
   if (has_jitter(context.config)) through_router_TD = jittered(context, through_router_TD);
   kernels::add(stream, state.norm.dy_TD, state.norm.dy_TD, through_router_TD);
   drop_choice(state);
   state.dp_Tk.reset();
 }
 
-void choose_wgrad(const Context& context, RouteState& state, const RouteWeights& gradients) {
-  weight_gradient(context, gradients.router_ED, state.dlogits_TE, router_input(context, state));
+void choose_wgrad(const Context& context, RouteState& state, const RouteWeights& weights) {
+  product_wgrad(context, weights.router_ED, state.dlogits_TE, router_input(context, state));
   state.dlogits_TE.reset();
 }
 

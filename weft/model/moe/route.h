@@ -6,11 +6,13 @@
 
 #include "weft/model/moe/balance.h"
 #include "weft/model/norm.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
 struct RouteWeights {
-  Tensor norm_D, router_ED;
+  Weight norm_D;
+  Product router_ED;
   Tensor bias_E;  // fp32, for the selection only; undefined: none
 };
 
@@ -33,6 +35,6 @@ void drop_choice(RouteState&);
 // Needs in `state` the gradients left by permute: of the norm's output, to which the router's part
 // is added, and of the probabilities.
 void choose_dgrad(const Context&, RouteState&, const RouteWeights&, const RouterSums& sums);
-void choose_wgrad(const Context&, RouteState&, const RouteWeights& gradients);
+void choose_wgrad(const Context&, RouteState&, const RouteWeights&);
 
 }  // namespace weft::model

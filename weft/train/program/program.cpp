@@ -79,7 +79,6 @@ Program::Program(const rules::JudgedConfig& config,
       optimizers_(optimizers),
       host_(host),
       weights_(model::weights_of(parameters, config->model)),
-      gradients_(model::gradients_of(parameters, config->model)),
       rotary_SD_(pool,
                  DType::F32,
                  {share_of(config->model, groups).rows(), config->model.rotary_width()},
@@ -325,10 +324,6 @@ model::LayerState& Program::layer(const Node& node) {
 
 const model::LayerWeights& Program::layer_weights(const Node& node) const {
   return weights_.layers[at(node.layer)];
-}
-
-const model::LayerWeights& Program::layer_gradients(const Node& node) const {
-  return gradients_.layers[at(node.layer)];
 }
 
 }  // namespace weft::train

@@ -112,7 +112,6 @@ class Program {
   model::MicroBatchState& micro_batch(const Node& node);
   model::LayerState& layer(const Node& node);
   const model::LayerWeights& layer_weights(const Node& node) const;
-  const model::LayerWeights& layer_gradients(const Node& node) const;
 
   // Attention over context-parallel ranks (program_context.cpp).
   bool attends_across_ranks(const Node& node) const;
@@ -224,7 +223,7 @@ class Program {
     tensor::Tensor gradients, weights;
   };
   std::vector<Staged> staged_;
-  model::Weights weights_, gradients_;
+  model::Weights weights_;
   tensor::Tensor rotary_SD_;
   tensor::Tensor part_rows_TP_;  // see model::Context; undefined if no product sums in steps
   // With the row budget, and without.

@@ -33,7 +33,7 @@ bool Program::is_last_before_context(const Node& node) const {
 model::ContextSharing Program::context_sharing(const Context& context, const Node& node) {
   model::ContextSharing sharing{.by = derive::attention_sharing(config_.model, node.layer)};
   sharing.key_rank = groups_.self.cp / sharing.by.head_ranks;
-  with_attention(node, [&](const auto& state, const auto&, const auto&) {
+  with_attention(node, [&](const auto& state, const auto&) {
     sharing.shape = attention_shape(context, state);
   });
   return sharing;
@@ -51,21 +51,21 @@ comm::Communicator& Program::key_ranks(const Node& node) const {
 
 void Program::begin_context(const Context& context, const Node& node) {
   const model::ContextSharing sharing = context_sharing(context, node);
-  with_attention(node, [&](auto& state, const auto&, const auto&) {
+  with_attention(node, [&](auto& state, const auto&) {
     context_begin(context, sharing, layer(node).context, take_attended(context, state));
   });
 }
 
 void Program::end_context(const Context& context, const Node& node) {
   const model::ContextSharing sharing = context_sharing(context, node);
-  with_attention(node, [&](auto& state, const auto&, const auto&) {
+  with_attention(node, [&](auto& state, const auto&) {
     put_output(state, context_end(context, sharing, layer(node).context));
   });
 }
 
 void Program::end_context_gradient(const Context& context, const Node& node) {
   const model::ContextSharing sharing = context_sharing(context, node);
-  with_attention(node, [&](auto& state, const auto&, const auto&) {
+  with_attention(node, [&](auto& state, const auto&) {
     context_end_dgrad(context, sharing, layer(node).context, take_output_gradient(state));
   });
 }
@@ -73,7 +73,7 @@ void Program::end_context_gradient(const Context& context, const Node& node) {
 void Program::begin_context_gradient(const Context& context, const Node& node) {
   const model::ContextSharing sharing = context_sharing(context, node);
   model::ContextState& shared = layer(node).context;
-  with_attention(node, [&](auto& state, const auto&, const auto&) {
+  with_attention(node, [&](auto& state, const auto&) {
     const std::int64_t tokens = context_tokens(sharing, shared);
     context_begin_dgrad(context, sharing, shared, attended_gradients(context, state, tokens));
   });
@@ -117,8 +117,7 @@ std::vector<Tensor*> Program::offloaded_of_qkv(const Node& node) {
 std::vector<Tensor*> Program::made_by_core(const Node& node) {
   if (attends_across_ranks(node)) return made_by_context_core(layer(node).context);
   std::vector<Tensor*> made;
-  with_attention(node,
-                 [&](auto& state, const auto&, const auto&) { made = model::made_by_core(state); });
+  with_attention(node, [&](auto& state, const auto&) { made = model::made_by_core(state); });
   return made;
 }
 

@@ -33,7 +33,7 @@ Program::Bodies Program::Pieces::embed_lookup() {
           [](Program& p, const Node& node, const Context& context) {
             model::MicroBatchState& batch = p.micro_batch(node);
             Tensor& dx_TD = p.chunk(node).dx_TD;
-            model::embedding_wgrad(context, p.gradients_.embedding_VD, dx_TD, batch.learning_ids_T);
+            model::embedding_wgrad(context, p.weights_.embedding_VD, dx_TD, batch.learning_ids_T);
             for (Tensor* done : {&dx_TD, &batch.ids_T, &batch.learning_ids_T}) done->reset();
           },
       .output = [](Program& p, const Node& node) { return p.embedded(node); }};
@@ -81,7 +81,7 @@ Program::Bodies Program::Pieces::head_norm() {
               [](Program& p, const Node& node, const Context& context) {
                 model::MicroBatchState& batch = p.micro_batch(node);
                 Tensor& x_TD = p.chunk(node).y_TD;
-                model::head_norm_wgrad(context, batch.head, p.gradients_.head, x_TD);
+                model::head_norm_wgrad(context, batch.head, p.weights_.head, x_TD);
                 x_TD.reset();
                 batch.labels_T.reset();
               }};
@@ -118,7 +118,7 @@ Program::Bodies Program::Pieces::head_logits() {
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::head_logits_wgrad(context, p.micro_batch(node).head, p.gradients_.head);
+                model::head_logits_wgrad(context, p.micro_batch(node).head, p.weights_.head);
               },
           .output =
               [](Program& p, const Node& node) {
@@ -148,6 +148,7 @@ Program::Bodies Program::Pieces::head_loss() {
                 model::MicroBatchState& batch = p.micro_batch(node);
                 model::head_loss_dgrad(context,
                                        batch.head,
+                                       p.weights_.head,
                                        batch.labels_T,
                                        std::max<std::int64_t>(1, batch.labelled));
               },

@@ -13,7 +13,7 @@ using tensor::Tensor;
 
 Program::Bodies Program::Pieces::attention_qkv() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
-    p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+    p.with_attention(node, [&](auto& state, const auto& weights) {
       attention_qkv_forward(context, state, weights);
     });
     if (p.is_last_before_context(node) && context.closes()) p.begin_context(context, node);
@@ -24,7 +24,7 @@ Program::Bodies Program::Pieces::attention_qkv() {
                 if (p.is_last_before_context(node) && context.opens()) {
                   p.begin_context_gradient(context, node);
                 }
-                p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+                p.with_attention(node, [&](auto& state, const auto& weights) {
                   attention_qkv_dgrad(context, state, weights);
                 });
                 if (p.keeps_several_weight_gradients() && context.closes())
@@ -32,16 +32,14 @@ Program::Bodies Program::Pieces::attention_qkv() {
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-                  attention_qkv_wgrad(context, state, gradients);
+                p.with_attention(node, [&](auto& state, const auto& weights) {
+                  attention_qkv_wgrad(context, state, weights);
                 });
               },
           .recompute = forward,
           .drop =
               [](Program& p, const Node& node) {
-                p.with_attention(node, [](auto& state, const auto&, const auto&) {
-                  drop_attention_qkv(state);
-                });
+                p.with_attention(node, [](auto& state, const auto&) { drop_attention_qkv(state); });
                 p.drop_in_context(node);
               },
           .made = [](Program& p, const Node& node) { return p.offloaded_of_qkv(node); },
@@ -67,7 +65,7 @@ void Program::norm_weights_early(const Context& context, Node node) {
   node.direction = schedule::Direction::W;
   model::attention_norms_wgrad(this->context(node, context.stream),
                                layer(node).attention,
-                               layer_gradients(node).attention);
+                               layer_weights(node).attention);
 }
 
 // Latent attention only.
@@ -90,7 +88,7 @@ Program::Bodies Program::Pieces::attention_expand() {
               [](Program& p, const Node& node, const Context& context) {
                 attention_expand_wgrad(context,
                                        p.layer(node).latent_attention,
-                                       p.layer_gradients(node).latent_attention);
+                                       p.layer_weights(node).latent_attention);
               },
           .recompute = forward,
           .drop =
@@ -141,9 +139,8 @@ Program::Bodies Program::Pieces::attention_core() {
       context_core_forward(context, sharing, shared, step_of(node));
       return context_send_output(context, sharing, shared);
     }
-    p.with_attention(node, [&](auto& state, const auto&, const auto&) {
-      attention_core_forward(context, state);
-    });
+    p.with_attention(node,
+                     [&](auto& state, const auto&) { attention_core_forward(context, state); });
   };
   return {.forward = forward,
           .input_gradient =
@@ -154,14 +151,14 @@ Program::Bodies Program::Pieces::attention_core() {
                                             p.layer(node).context,
                                             step_of(node));
                 }
-                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
+                p.with_attention(node, [&](auto& state, const auto&) {
                   attention_core_dgrad(context, state);
                 });
               },
           .recompute =
               [](Program& p, const Node& node, const Context& context) {
                 if (p.attends_across_ranks(node)) return p.attend_again(context, node);
-                p.with_attention(node, [&](auto& state, const auto&, const auto&) {
+                p.with_attention(node, [&](auto& state, const auto&) {
                   attention_core_forward(context, state);
                 });
               },
@@ -181,7 +178,7 @@ Program::Bodies Program::Pieces::attention_core() {
 Program::Bodies Program::Pieces::attention_proj() {
   const Body forward = [](Program& p, const Node& node, const Context& context) {
     if (p.attends_across_ranks(node) && context.opens()) p.end_context(context, node);
-    p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+    p.with_attention(node, [&](auto& state, const auto& weights) {
       attention_proj_forward(context, state, weights);
     });
   };
@@ -189,7 +186,7 @@ Program::Bodies Program::Pieces::attention_proj() {
       .forward = forward,
       .input_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& state, const auto& weights, const auto&) {
+            p.with_attention(node, [&](auto& state, const auto& weights) {
               attention_proj_dgrad(context, state, weights);
             });
             if (p.attends_across_ranks(node) && context.closes()) {
@@ -198,8 +195,8 @@ Program::Bodies Program::Pieces::attention_proj() {
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            p.with_attention(node, [&](auto& state, const auto&, const auto& gradients) {
-              attention_proj_wgrad(context, state, gradients);
+            p.with_attention(node, [&](auto& state, const auto& weights) {
+              attention_proj_wgrad(context, state, weights);
             });
           },
       .recompute = forward,
@@ -243,7 +240,7 @@ Program::Bodies Program::Pieces::mlp_fc1() {
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::mlp_fc1_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
+                model::mlp_fc1_wgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
               },
           .recompute = forward,
           .drop = [](Program& p, const Node& node) { model::drop_mlp_fc1(p.layer(node).mlp); }};
@@ -273,7 +270,7 @@ Program::Bodies Program::Pieces::mlp_fc2() {
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_gradients(node).mlp);
+                model::mlp_fc2_wgrad(context, p.layer(node).mlp, p.layer_weights(node).mlp);
               },
           .recompute = forward,
           .makes_only_layer_output = true};

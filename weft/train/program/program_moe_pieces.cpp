@@ -37,7 +37,7 @@ Program::Bodies Program::Pieces::route_norm() {
                 model::norm_wgrad(context,
                                   layer.route.norm,
                                   layer.h_TD,
-                                  p.layer_gradients(node).route.norm_D);
+                                  p.layer_weights(node).route.norm_D);
                 layer.route = {};
                 layer.h_TD.reset();
               },
@@ -73,7 +73,7 @@ Program::Bodies Program::Pieces::route_choose() {
               },
           .weight_gradient =
               [](Program& p, const Node& node, const Context& context) {
-                model::choose_wgrad(context, p.layer(node).route, p.layer_gradients(node).route);
+                model::choose_wgrad(context, p.layer(node).route, p.layer_weights(node).route);
               },
           .recompute =
               [](Program& p, const Node& node, const Context& context) {
@@ -177,9 +177,7 @@ Program::Bodies Program::Pieces::experts_fc1() {
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            model::experts_fc1_wgrad(context,
-                                     p.slice(node).experts,
-                                     p.layer_gradients(node).experts);
+            model::experts_fc1_wgrad(context, p.slice(node).experts, p.layer_weights(node).experts);
           },
       .recompute = forward,
       .drop = [](Program& p, const Node& node) { model::drop_experts_fc1(p.slice(node).experts); },
@@ -225,7 +223,7 @@ Program::Bodies Program::Pieces::experts_fc2() {
               [](Program& p, const Node& node, const Context& context) {
                 model::experts_fc2_wgrad(context,
                                          p.slice(node).experts,
-                                         p.layer_gradients(node).experts,
+                                         p.layer_weights(node).experts,
                                          p.dispatcher());
               },
           .recompute = forward,
@@ -280,7 +278,7 @@ Program::Bodies Program::Pieces::shared_fc1() {
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            model::shared_fc1_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+            model::shared_fc1_wgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .recompute = forward,
       .drop = [](Program& p, const Node& node) { model::drop_shared_fc1(p.layer(node).shared); },
@@ -299,7 +297,7 @@ Program::Bodies Program::Pieces::shared_fc2() {
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+            model::shared_fc2_wgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .recompute = forward,
       .makes_only_layer_output = true,
@@ -318,7 +316,7 @@ Program::Bodies Program::Pieces::shared_gate() {
           },
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
-            model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_gradients(node).shared);
+            model::shared_gate_wgrad(context, p.layer(node).shared, p.layer_weights(node).shared);
           },
       .recompute = forward,
       .makes_only_layer_output = true,

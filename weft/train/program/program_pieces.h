@@ -109,11 +109,10 @@ template <typename Do>
 void Program::with_attention(const Node& node, const Do& act) {
   model::LayerState& state = layer(node);
   const model::LayerWeights& weights = layer_weights(node);
-  const model::LayerWeights& gradients = layer_gradients(node);
   if (config_.model.multi_latent_attention) {
-    act(state.latent_attention, weights.latent_attention, gradients.latent_attention);
+    act(state.latent_attention, weights.latent_attention);
   } else {
-    act(state.attention, weights.attention, gradients.attention);
+    act(state.attention, weights.attention);
   }
 }
 

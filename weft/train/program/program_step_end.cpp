@@ -130,7 +130,7 @@ Program::Bodies Program::Pieces::tie() {
       const Tensor& gradient = p.parameters_.find("embedding.weight").gradient;
       return p.groups_.embedding->all_reduce(stream, gradient, comm::Reduce::Sum);
     }
-    const Tensor& both = p.gradients_.embedding_VD;
+    const Tensor& both = p.weights_.embedding_VD.gradient;
     kernels::add(stream, both, both, p.parameters_.tied_head_gradient());
   }};
 }

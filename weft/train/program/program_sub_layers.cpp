@@ -23,30 +23,26 @@ struct Program::SubLayer {
   ProductEnds& ends;
   Tensor& x_TD;
   Tensor& dy_TD;  // gradient of its output
-  const Tensor &w_D, &dw_D;
+  const model::Weight& w_D;
 };
 
 Program::SubLayer Program::sub_layer(const Node& node) {
   model::LayerState& state = layer(node);
   const model::LayerWeights& weights = layer_weights(node);
-  const model::LayerWeights& gradients = layer_gradients(node);
-  const auto attention = [&](auto& own, const Tensor& w_D, const Tensor& dw_D) {
-    return SubLayer{own.norm, own.ends, state.x_TD, state.dh_TD, w_D, dw_D};
+  const auto attention = [&](auto& own, const model::Weight& w_D) {
+    return SubLayer{own.norm, own.ends, state.x_TD, state.dh_TD, w_D};
   };
   if (node.piece == Piece::Mlp) {
     return {.norm = state.mlp.norm,
             .ends = state.mlp.ends,
             .x_TD = state.h_TD,
             .dy_TD = state.dy_TD,
-            .w_D = weights.mlp.norm_D,
-            .dw_D = gradients.mlp.norm_D};
+            .w_D = weights.mlp.norm_D};
   }
   CHECK(node.piece == Piece::Attention, "{} is no sub-layer", schedule::print(node));
   return config_.model.multi_latent_attention
-             ? attention(state.latent_attention,
-                         weights.latent_attention.norm_D,
-                         gradients.latent_attention.norm_D)
-             : attention(state.attention, weights.attention.norm_D, gradients.attention.norm_D);
+             ? attention(state.latent_attention, weights.latent_attention.norm_D)
+             : attention(state.attention, weights.attention.norm_D);
 }
 
 ProductEnds& Program::product_ends(const Node& node) {
@@ -108,7 +104,7 @@ Program::Bodies Program::Pieces::sub_layer_norm() {
       .weight_gradient =
           [](Program& p, const Node& node, const Context& context) {
             const SubLayer at = p.sub_layer(node);
-            model::sub_layer_norm_wgrad(context, at.norm, at.x_TD, at.dw_D);
+            model::sub_layer_norm_wgrad(context, at.norm, at.x_TD, at.w_D);
             at.x_TD.reset();
           },
       .recompute = forward,
