@@ -49,24 +49,12 @@ std::vector<std::byte> filled(DType dtype, std::int64_t elements, int rank, int 
     std::byte* at = bytes.data() + i * width;
     const auto salt = static_cast<std::uint64_t>(rank * 1000 + round + 1);
     const std::uint64_t bits = scramble(static_cast<std::uint64_t>(i) + (salt << 32));
-    switch (dtype) {
-      case DType::F32:
-        put(at, static_cast<float>(real(bits)));
-        break;
-      case DType::F64:
-        put(at, real(bits));
-        break;
-      case DType::BF16:
-      case DType::F16:
-      case DType::I16:
-        put(at, static_cast<std::uint16_t>(bits));
-        break;
-      case DType::I32:
-        put(at, static_cast<std::uint32_t>(bits));
-        break;
-      case DType::I64:
-        put(at, bits);
-        break;
+    if (dtype == DType::F32) {
+      put(at, static_cast<float>(real(bits)));
+    } else if (dtype == DType::F64) {
+      put(at, real(bits));
+    } else {
+      std::memcpy(at, &bits, static_cast<std::size_t>(width));
     }
   }
   return bytes;

@@ -20,22 +20,12 @@ constexpr double kUnwritten = -123456;  // initial contents of an output
 
 void write(std::byte* at, DType dtype, double value) {
   const auto put = [&](auto typed) { std::memcpy(at, &typed, sizeof typed); };
-  switch (dtype) {
-    case DType::F32:
-      return put(static_cast<float>(value));
-    case DType::BF16:
-      return put(BFloat16(static_cast<float>(value)));
-    case DType::F16:  // optimizer state, tested in adamw_forms_test.cpp
-      break;
-    case DType::I16:
-      return put(static_cast<std::int16_t>(value));
-    case DType::F64:
-      return put(value);
-    case DType::I32:
-      return put(static_cast<std::int32_t>(value));
-    case DType::I64:
-      return put(static_cast<std::int64_t>(value));
-  }
+  if (dtype == DType::F32) return put(static_cast<float>(value));
+  if (dtype == DType::BF16) return put(BFloat16(static_cast<float>(value)));
+  if (dtype == DType::F64) return put(value);
+  if (dtype == DType::I16) return put(static_cast<std::int16_t>(value));
+  if (dtype == DType::I32) return put(static_cast<std::int32_t>(value));
+  if (dtype == DType::I64) return put(static_cast<std::int64_t>(value));
 }
 
 template <typename T>
@@ -46,22 +36,12 @@ T taken(const std::byte* at) {
 }
 
 double read_one(const std::byte* at, DType dtype) {
-  switch (dtype) {
-    case DType::F32:
-      return static_cast<double>(taken<float>(at));
-    case DType::BF16:
-      return static_cast<double>(static_cast<float>(taken<BFloat16>(at)));
-    case DType::F16:
-      break;
-    case DType::I16:
-      return static_cast<double>(taken<std::int16_t>(at));
-    case DType::F64:
-      return taken<double>(at);
-    case DType::I32:
-      return static_cast<double>(taken<std::int32_t>(at));
-    case DType::I64:
-      return static_cast<double>(taken<std::int64_t>(at));
-  }
+  if (dtype == DType::F32) return static_cast<double>(taken<float>(at));
+  if (dtype == DType::BF16) return static_cast<double>(static_cast<float>(taken<BFloat16>(at)));
+  if (dtype == DType::F64) return taken<double>(at);
+  if (dtype == DType::I16) return static_cast<double>(taken<std::int16_t>(at));
+  if (dtype == DType::I32) return static_cast<double>(taken<std::int32_t>(at));
+  if (dtype == DType::I64) return static_cast<double>(taken<std::int64_t>(at));
   return 0;
 }
 

@@ -3,14 +3,14 @@
 
 #include <bit>
 #include <cstdint>
-#include <string_view>
+
+#include "weft/base/dtype.h"
 
 namespace weft::tensor {
 
-enum class DType { F32, BF16, F16, F64, I16, I32, I64 };
-
-std::int64_t size_of(DType dtype);
-std::string_view name_of(DType dtype);
+using base::DType;
+using base::name_of;
+using base::size_of;
 
 // Upper half of an fp32. Conversion from float rounds to nearest even and keeps NaN a NaN.
 struct BFloat16 {

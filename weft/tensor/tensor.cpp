@@ -105,7 +105,7 @@ std::byte* Tensor::on_host(DType wanted) const {
 
 std::byte* Tensor::raw(Stream& stream) const {
   CHECK(contiguous(), "raw bytes of a strided tensor {}", shape_.print());
-  return on_stream(stream, dtype_);
+  return first_byte(stream);
 }
 
 }  // namespace weft::tensor

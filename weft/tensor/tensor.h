@@ -60,8 +60,9 @@ class Tensor {
   T* data(Stream& stream) const {
     return reinterpret_cast<T*>(on_stream(stream, DTypeOf<std::remove_const_t<T>>::value));
   }
-  // Bytes of any dtype; contiguous tensors only.
+  // Bytes of any dtype: `raw` of contiguous tensors only, `first_byte` of strided rows too.
   std::byte* raw(Stream& stream) const;
+  std::byte* first_byte(Stream& stream) const { return on_stream(stream, dtype_); }
   // Host-visible tensors only (CHECKed).
   template <typename T>
   T* host() const {

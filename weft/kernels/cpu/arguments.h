@@ -79,7 +79,9 @@ Matrix<T> matrix(Stream& stream, const Tensor& x) {
 }
 
 // Memory of a tensor of any dtype, strided or not.
-std::byte* bytes_of(Stream& stream, const Tensor& x);
+inline std::byte* bytes_of(Stream& stream, const Tensor& x) {
+  return cpu_stream(stream).cpu().reach(x.first_byte(stream));
+}
 
 // A type as a value, for the functions below.
 template <typename T>

@@ -60,20 +60,10 @@ void reduce_with(Combine combine,
                  std::byte* out,
                  std::span<const std::byte* const> sources,
                  std::int64_t elements) {
-  switch (dtype) {
-    case DType::F32:
-      return reduce_typed<float>(combine, out, sources, elements);
-    case DType::F64:
-      return reduce_typed<double>(combine, out, sources, elements);
-    case DType::I64:
-      return reduce_typed<std::int64_t>(combine, out, sources, elements);
-    case DType::BF16:
-      return reduce_typed<BFloat16, float>(combine, out, sources, elements);
-    case DType::F16:
-    case DType::I16:
-    case DType::I32:
-      break;
-  }
+  if (dtype == DType::F32) return reduce_typed<float>(combine, out, sources, elements);
+  if (dtype == DType::F64) return reduce_typed<double>(combine, out, sources, elements);
+  if (dtype == DType::I64) return reduce_typed<std::int64_t>(combine, out, sources, elements);
+  if (dtype == DType::BF16) return reduce_typed<BFloat16, float>(combine, out, sources, elements);
   check_reducible(dtype);
 }
 

@@ -74,20 +74,11 @@ void convert_moment(checkpoint::StateReader& reader,
   const auto convert = [&](const auto& encode) {
     convert_entry(reader, stream, entry, parameter, read, encode);
   };
-  switch (entry.tensor.dtype()) {
-    case DType::F32:
-      return convert([](float value) { return value; });
-    case DType::BF16:
-      return convert([](float value) { return BFloat16(value); });
-    case DType::F16:
-      return convert(half);
-    case DType::F64:
-    case DType::I16:
-    case DType::I32:
-    case DType::I64:
-      break;
-  }
-  UNREACHABLE("moments of {}", tensor::name_of(entry.tensor.dtype()));
+  const DType dtype = entry.tensor.dtype();
+  if (dtype == DType::F32) return convert([](float value) { return value; });
+  if (dtype == DType::BF16) return convert([](float value) { return BFloat16(value); });
+  if (dtype == DType::F16) return convert(half);
+  UNREACHABLE("moments of {}", tensor::name_of(dtype));
 }
 
 // Converts a master weight, one of its halves, or the weight rounded from it.
@@ -99,31 +90,28 @@ void convert_master(checkpoint::StateReader& reader,
   const auto convert = [&](const auto& encode) {
     convert_entry(reader, stream, entry, parameter, checkpoint::read_master, encode);
   };
-  switch (entry.tensor.dtype()) {
-    case DType::F32:
-      return convert([](float value) { return value; });
-    case DType::I16:
-      return convert([](float value) { return tensor::split_float(value).remainder; });
-    case DType::F16:
-      return convert(tensor::half_of_master);
-    case DType::BF16:
-      if (now == StoredMasters::Whole) return convert([](float value) { return BFloat16(value); });
-      if (now == StoredMasters::Halves) {
-        return convert([](float value) {
-          return BFloat16(tensor::master_of_half(tensor::half_of_master(value)));
-        });
-      }
-      return convert([](float value) {
-        BFloat16 upper;
-        upper.bits = tensor::split_float(value).upper;
-        return upper;
-      });
-    case DType::F64:
-    case DType::I32:
-    case DType::I64:
-      break;
+  const DType dtype = entry.tensor.dtype();
+  if (dtype == DType::F32) return convert([](float value) { return value; });
+  if (dtype == DType::F16) return convert(tensor::half_of_master);
+  if (dtype == DType::I16) {
+    return convert([](float value) { return tensor::split_float(value).remainder; });
   }
-  UNREACHABLE("master weights of {}", tensor::name_of(entry.tensor.dtype()));
+  if (dtype == DType::BF16 && now == StoredMasters::Whole) {
+    return convert([](float value) { return BFloat16(value); });
+  }
+  if (dtype == DType::BF16 && now == StoredMasters::Halves) {
+    return convert([](float value) {
+      return BFloat16(tensor::master_of_half(tensor::half_of_master(value)));
+    });
+  }
+  if (dtype == DType::BF16) {
+    return convert([](float value) {
+      BFloat16 upper;
+      upper.bits = tensor::split_float(value).upper;
+      return upper;
+    });
+  }
+  UNREACHABLE("master weights of {}", tensor::name_of(dtype));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ T* data_or_null(Stream& stream, const Tensor& x) {
   return x.defined() ? data<T>(stream, x) : nullptr;
 }
 // Memory of a tensor of any dtype, strided or not.
-std::byte* bytes_of(Stream& stream, const Tensor& x);
+inline std::byte* bytes_of(Stream& stream, const Tensor& x) { return x.first_byte(stream); }
 
 template <typename T>
 struct Matrix {

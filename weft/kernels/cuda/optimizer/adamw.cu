@@ -134,19 +134,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 // Calls body with the form as a constant.
 template <typename Body>
 void with_moment(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::F32:
-      return body(std::integral_constant<MomentForm, MomentForm::Fp32>{});
-    case DType::BF16:
-      return body(std::integral_constant<MomentForm, MomentForm::Bf16>{});
-    case DType::F16:
-      return body(std::integral_constant<MomentForm, MomentForm::Fp16>{});
-    case DType::F64:
-    case DType::I16:
-    case DType::I32:
-    case DType::I64:
-      break;
-  }
+  if (dtype == DType::F32) return body(std::integral_constant<MomentForm, MomentForm::Fp32>{});
+  if (dtype == DType::BF16) return body(std::integral_constant<MomentForm, MomentForm::Bf16>{});
+  if (dtype == DType::F16) return body(std::integral_constant<MomentForm, MomentForm::Fp16>{});
   UNREACHABLE("moments of {}", tensor::name_of(dtype));
 }
 template <typename Body>
