@@ -42,11 +42,11 @@ TEST_F(Conversion, ThereAndBackIsEveryByteOfEveryTensor) {
   for (const char* name :
        {"qwen3_moe_tiny", "qwen3_moe_deep", "mixtral_tiny", "olmoe_tiny", "deepseek_v3_tiny"}) {
     SCOPED_TRACE(name);
-    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
       HuggingFaceConfig config = read_huggingface_config(golden(name));
       const HuggingFaceModel model(golden(name));
       config.model.params_dtype = precision;
-      const std::string tag = std::string(name) + std::string(config::word(precision));
+      const std::string tag = std::string(name) + std::string(name_of(precision));
       write_huggingface(dir_ / (tag + ".hf"),
                         config,
                         [&](const std::string& parameter, std::int64_t begin, auto out) {
@@ -56,7 +56,7 @@ TEST_F(Conversion, ThereAndBackIsEveryByteOfEveryTensor) {
       require_weights(made, config.model, WeightsFrom::Weights);
       convert_to_huggingface(made, WeightsFrom::Weights, config, dir_ / (tag + ".back"), nobody);
       expect_same_tensors(dir_ / (tag + ".hf"), dir_ / (tag + ".back"));
-      if (precision == config::Precision::Fp32) {
+      if (precision == base::DType::F32) {
         EXPECT_EQ(bytes_in(*SafetensorsFolder(dir_ / (tag + ".back")).find("model.norm.weight")),
                   bytes_in(*SafetensorsFolder(golden(name)).find("model.norm.weight")));
       }

@@ -47,7 +47,7 @@ TEST(HuggingFaceConfig, Qwen3MoeTinyHasItsNumbers) {
   EXPECT_EQ(model.rotary_base, 10000);
   EXPECT_EQ(model.vocab_size, 512);
   EXPECT_FALSE(model.share_embeddings_and_output_weights);
-  EXPECT_EQ(model.params_dtype, config::Precision::Fp32);
+  EXPECT_EQ(model.params_dtype, base::DType::F32);
   EXPECT_EQ(model.num_moe_experts, 8);
   EXPECT_EQ(model.moe_router_topk, 2);
   EXPECT_TRUE(model.moe_router_pre_softmax);
@@ -120,7 +120,7 @@ TEST(HuggingFaceConfig, OldAndNewSpellingsAgree) {
   for (const Json& json : {old_json, new_json}) {
     EXPECT_EQ(parse(json).model.rotary_base, 5e5);
     EXPECT_EQ(parse(json).model.num_moe_experts, 8);
-    EXPECT_EQ(parse(json).model.params_dtype, config::Precision::Bf16);
+    EXPECT_EQ(parse(json).model.params_dtype, base::DType::BF16);
   }
   EXPECT_TRUE(says(rejection(old_json, "rope_parameters", {{"rope_theta", 1e4}}), "rope_theta"));
   EXPECT_TRUE(says(rejection(old_json, "num_local_experts", 4), "num_local_experts"));

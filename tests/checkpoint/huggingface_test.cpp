@@ -223,12 +223,12 @@ TEST_F(HuggingFace, TiedHeadsHaveNoHeadWeight) {
 
 TEST_F(HuggingFace, ParametersInBf16AreWrittenInBf16) {
   HuggingFaceConfig config = small(Family::Olmoe);
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   write_huggingface(dir_, config, made_up_values());
   EXPECT_EQ(SafetensorsFile(dir_ / "model.safetensors").get("lm_head.weight").dtype,
             FileDtype::BF16);
   const HuggingFaceModel model(dir_);
-  EXPECT_EQ(model.config().params_dtype, config::Precision::Bf16);
+  EXPECT_EQ(model.config().params_dtype, base::DType::BF16);
   Values expected(128), got(128);
   made_up_values()("head.weight", 0, expected);
   model.read("head.weight", 0, got);

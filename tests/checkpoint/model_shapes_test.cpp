@@ -74,7 +74,7 @@ TEST(ModelShapes, TakeTheUsualLengthOrThePositions) {
 TEST(ModelShapes, TheFormatOfWeightsChangesNoShape) {
   const ModelShapes shapes = parse(published("DeepSeek-V3"));
   EXPECT_EQ(shapes.unread, std::vector<std::string>{"quantized weights (fp8)"});
-  EXPECT_EQ(shapes.model.params_dtype, config::Precision::Bf16);
+  EXPECT_EQ(shapes.model.params_dtype, base::DType::BF16);
   EXPECT_TRUE(
       says(complaint([] { parse_huggingface_config(published("DeepSeek-V3").dump(), "c.json"); }),
            "quantization_config"))

@@ -58,7 +58,7 @@ TEST(Field, ReadsEachTypeFromText) {
   EXPECT_EQ(config.model.num_query_groups, 2);
   EXPECT_EQ(config.model.moe_layer_freq, (std::vector<std::int64_t>{1, 0, 1}));
   EXPECT_EQ(config.dataset.extensions, (std::vector<std::string>{".md", ".txt"}));
-  EXPECT_EQ(config.model.params_dtype, Precision::Bf16);
+  EXPECT_EQ(config.model.params_dtype, DType::BF16);
   EXPECT_TRUE(set("model.num_query_groups", "null"));
   EXPECT_EQ(config.model.num_query_groups, std::nullopt);
   EXPECT_TRUE(set("model.moe_layer_freq", "2"));

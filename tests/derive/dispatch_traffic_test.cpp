@@ -15,7 +15,7 @@ ModelConfig large(Dispatcher dispatcher, std::optional<FlexBackend> backend = st
   model.hidden_size = 7168;
   model.num_moe_experts = 256;
   model.moe_router_topk = 8;
-  model.params_dtype = Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   model.moe_token_dispatcher_type = dispatcher;
   model.moe_flex_dispatcher_backend = backend;
   return model;

@@ -123,7 +123,7 @@ config::Config tiny_bench() {
   config::Config config = narrow_config(4, 2);
   config.model.num_moe_experts = 8;
   config.model.moe_router_topk = 2;
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = DType::BF16;
   return config;
 }
 

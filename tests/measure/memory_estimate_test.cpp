@@ -34,7 +34,7 @@ Config wide_run() {
   model.moe_ffn_hidden_size = 512;
   model.moe_router_topk = 4;
   model.bf16 = config.optimizer.bf16 = true;
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   model.expert_model_parallel_size = 4;
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
   config.train.micro_batch_size = 2;

@@ -21,7 +21,7 @@ Config gpu_run() {
   Config config = train::deep_config();
   config.hardware.gpu = config::Gpu::H100;
   config.model.bf16 = config.optimizer.bf16 = true;
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   return config;
 }
 
@@ -48,7 +48,7 @@ MemoryForecast made_up(const Config& config, Priced) {
   take(recomputes(config, RecomputeModule::CoreAttn), 5, 0.04);
   take(whole_moe, 40, 0.2);
   take(recomputes_all(config), 60, 0.3);
-  take(config.optimizer.exp_avg_dtype == config::MomentDtype::Bf16, 15, 0);
+  take(config.optimizer.exp_avg_dtype == base::DType::BF16, 15, 0);
   if (config.optimizer.optimizer_cpu_offload) {
     const double fraction = config.optimizer.optimizer_offload_fraction;
     on_host = static_cast<std::size_t>(50 * fraction);
@@ -164,8 +164,8 @@ Forecaster crowded(WholeLayers layers) {
     take(config.runtime.logits_chunk > 0, 4.2, 0);
     const config::OptimizerConfig& optimizer = config.optimizer;
     take(optimizer.use_precision_aware_optimizer, 22.2, -0.035);
-    take(optimizer.exp_avg_dtype == config::MomentDtype::Bf16, 14.2, -0.01);
-    take(optimizer.main_grads_dtype == config::MainGradDtype::Bf16, 8.4, 0.006);
+    take(optimizer.exp_avg_dtype == base::DType::BF16, 14.2, -0.01);
+    take(optimizer.main_grads_dtype == base::DType::BF16, 8.4, 0.006);
     if (optimizer.optimizer_cpu_offload) {
       on_host = 40 * optimizer.optimizer_offload_fraction;
       take(true, on_host, 1.2 * optimizer.optimizer_offload_fraction);

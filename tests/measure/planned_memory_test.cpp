@@ -35,7 +35,7 @@ Config small_run() {
   model.moe_ffn_hidden_size = 384;
   model.moe_router_topk = 4;
   model.bf16 = config.optimizer.bf16 = true;
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   config.train.global_batch_size = 32;
   config.runtime.world_size = 8;
   return config;

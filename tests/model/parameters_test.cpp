@@ -61,8 +61,8 @@ TEST(Parameters, ExpertsStartAsTheirGlobalElementsSay) {
 
 // Two tables that exceed the host's batch, with a size that is no round number.
 TEST(Parameters, StartTheSameOnAnyNumberOfThreads) {
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
-    if (!soaks() && precision == config::Precision::Fp32) continue;  // is rounded nowhere
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
+    if (!soaks() && precision == base::DType::F32) continue;  // is rounded nowhere
     config::ModelConfig config = small();
     config.vocab_size = 9'000'001 / config.hidden_size;
     config.params_dtype = precision;
@@ -76,7 +76,7 @@ TEST(Parameters, StartTheSameOnAnyNumberOfThreads) {
     base::normals(base::combine(7, base::hash("embedding.weight")), 0, drawn);
     const double deviation = parameters.find("embedding.weight").spec.init_deviation;
     for (float& value : drawn) value *= static_cast<float>(deviation);
-    if (precision == config::Precision::Bf16) {
+    if (precision == tensor::DType::BF16) {
       for (float& value : drawn) value = float(tensor::BFloat16(value));
     }
     EXPECT_EQ(alone, drawn);
@@ -116,7 +116,7 @@ TEST(Parameters, TiedHeadsHaveAGradientButNoWeight) {
 TEST(Parameters, ARoutersBiasIsFp32StartsAtZeroAndHasNoGradient) {
   config::ModelConfig config = small();
   config.moe_router_enable_expert_bias = true;
-  config.params_dtype = config::Precision::Bf16;
+  config.params_dtype = tensor::DType::BF16;
   devices::Workbench bench;
   auto& [device, pool, stream] = bench;
   Parameters parameters(pool, *stream, config, holding_of(config, 0), {});

@@ -172,7 +172,7 @@ TEST(MeasuredHardware, ARunThatExchangesNothingLeavesLinksAssumed) {
 
 TEST(MeasuredHardware, ACardTakesWhatJoinsSeveralFromOneLikeIt) {
   config::Config config = small_run();
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   config.model.hidden_size = 4096;
   config.model.moe_ffn_hidden_size = 4096;
   config.model.num_attention_heads = 32;

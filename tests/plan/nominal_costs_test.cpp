@@ -191,7 +191,7 @@ TEST(NominalCosts, TheFabricOfTheConfigIsUsed) {
 config::Config bf16_config() {
   config::Config config = moe_config();
   config.model.bf16 = true;
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
   return config;
 }
@@ -211,12 +211,12 @@ TEST(NominalCosts, AnOptimizerMovesWhatItKeeps) {
   config.optimizer.use_precision_aware_optimizer = true;
   const auto bytes = [&] { return Costs(config, kBytesAlone).seconds(0, "optimizer") / each; };
   EXPECT_NEAR(bytes(), 20 + 4 + 4, 1e-9);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config.optimizer.main_grads_dtype = base::DType::BF16;
   EXPECT_NEAR(bytes(), 20 + 2 + 4, 1e-9);
-  config.optimizer.exp_avg_dtype = config::MomentDtype::Bf16;
-  config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Fp16;
+  config.optimizer.exp_avg_dtype = base::DType::BF16;
+  config.optimizer.exp_avg_sq_dtype = base::DType::F16;
   EXPECT_NEAR(bytes(), 12 + 2 + 4, 1e-9);
-  config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+  config.optimizer.main_params_dtype = base::DType::F16;
   EXPECT_NEAR(bytes(), 12 + 2 + 2, 1e-9);
 }
 
@@ -225,13 +225,13 @@ TEST(NominalCosts, GradientsInBf16TravelInHalfTheBytesAndAreRoundedOnTheWay) {
   config::Config config = bf16_config();
   config.optimizer.use_precision_aware_optimizer = true;
   const Costs wide(config, kBytesAlone);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config.optimizer.main_grads_dtype = base::DType::BF16;
   const Costs narrow(config, kBytesAlone);
   EXPECT_NEAR(narrow.seconds(0, "reduce.dense"), wide.seconds(0, "reduce.dense") / 2, 1);
   const double h = static_cast<double>(config.model.hidden_size);
   const double mlp = 3 * h * static_cast<double>(config.model.dense_width()) + h;
   EXPECT_NEAR(narrow.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 8 * mlp, 1);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Fp32;
+  config.optimizer.main_grads_dtype = base::DType::F32;
   config.model.gradient_accumulation_fusion = false;
   const Costs unfused(config, kBytesAlone);
   EXPECT_NEAR(unfused.seconds(0, "1W.mlp") - wide.seconds(0, "1W.mlp"), 12 * mlp, 1);
@@ -257,7 +257,7 @@ TEST(NominalWork, WeightGradientsInPartsAndSlicesAddToTheWeightsOfEach) {
   config::Config config = bf16_config();
   config.comm_overlap.moe_token_slices = 2;
   config.optimizer.use_precision_aware_optimizer = true;
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config.optimizer.main_grads_dtype = base::DType::BF16;
   const NominalWork work(config, Costs(config).plans[0].anatomy);
   const auto bytes = [&](const char* node) {
     return work.added_gradient_bytes(schedule::parse_node(node));

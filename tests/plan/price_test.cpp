@@ -32,7 +32,7 @@ config::Config qwen() {
   model.moe_router_topk = 8;
   model.expert_model_parallel_size = 16;
   model.bf16 = true;
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   config.train.micro_batch_size = 1;
   config.train.global_batch_size = 1024;
   config.ddp.use_distributed_optimizer = true;
@@ -137,7 +137,7 @@ TEST(Price, TheTimesOfAStepAddUp) {
 TEST(Price, ARunInFp32HasItsOwnPeakAndMovesTwiceTheBytes) {
   config::Config wide = qwen();
   wide.model.bf16 = false;
-  wide.model.params_dtype = config::Precision::Fp32;
+  wide.model.params_dtype = base::DType::F32;
   const Hardware h100 = gpu("h100");
   const Price fp32 = price_run(wide, h100), bf16 = price_run(qwen(), h100);
   EXPECT_GT(fp32.compute.products, 8 * bf16.compute.products);

@@ -33,7 +33,7 @@ config::Config run_of(std::int64_t pp, bool merges) {
   model.expert_model_parallel_size = 16;
   model.pipeline_model_parallel_size = pp;
   model.bf16 = true;
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   model.cuda_graph_impl = config::CudaGraphImpl::FullIteration;
   if (pp > 1 && merges) model.virtual_pipeline_model_parallel_size = 2;
   config.comm_overlap.overlap_moe_expert_parallel_comm = merges;

@@ -106,7 +106,7 @@ TEST(Twin, OfARunForGpusKeepsExpertsPatternOverlapAndMicroBatches) {
   EXPECT_EQ(model.num_moe_experts, 128);
   EXPECT_EQ(model.moe_router_topk, 8);
   EXPECT_EQ(model.expert_model_parallel_size, 16);
-  EXPECT_EQ(model.params_dtype, Precision::Bf16);
+  EXPECT_EQ(model.params_dtype, base::DType::BF16);
   EXPECT_EQ(model.qk_layernorm, QkNorm::Head);
   EXPECT_TRUE(twin.config.comm_overlap.overlap_moe_expert_parallel_comm);
   EXPECT_EQ(derive::micro_batches(twin.config.train, 16), kMostTwinBatches);

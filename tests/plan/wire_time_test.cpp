@@ -12,7 +12,7 @@ const std::filesystem::path kFolder = std::filesystem::path(WEFT_SOURCE_DIR) / "
 config::Config deepseek_dispatch(std::int64_t ep, config::Dispatcher dispatcher) {
   config::Config config;
   config::ModelConfig& model = config.model;
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   model.hidden_size = 7168;
   model.seq_length = 4096;
   model.num_moe_experts = 256;

@@ -33,7 +33,7 @@ TEST(Validate, WhatRunsIsJudgedWithWhatTheRulesSet) {
   const Verdict verdict =
       validate(words::with_words({}, std::vector<std::string>{"model.bf16=true"}));
   ASSERT_TRUE(verdict.judged);
-  EXPECT_EQ((*verdict.judged)->model.params_dtype, Precision::Bf16);
+  EXPECT_EQ((*verdict.judged)->model.params_dtype, base::DType::BF16);
   for (const Field& field : fields()) {
     EXPECT_EQ(field.get(*verdict.judged), field.get(verdict.config)) << field.key;
   }

@@ -49,7 +49,7 @@ class BackgroundSaving : public ::testing::Test {
 
   config::Config config_of(const Case& value, const char* save) const {
     config::Config config = with_layout(deep_config(), value.layout);
-    config.model.params_dtype = config::Precision::Bf16;
+    config.model.params_dtype = base::DType::BF16;
     config.model.moe_router_score_function = config::ScoreFunction::Sigmoid;
     config.model.moe_router_enable_expert_bias = true;
     config.checkpoint.save = (folder_ / save).string();

@@ -233,7 +233,7 @@ class Bytes : public ::testing::TestWithParam<LayoutCase> {};
 TEST_P(Bytes, DeclaredEqualsCounted) {
   for (const config::QkNorm norm :
        {config::QkNorm::None, config::QkNorm::Head, config::QkNorm::Projection}) {
-    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
       config::Config config = with_layout(small_config(), GetParam());
       config.model.qk_layernorm = norm;
       config.model.params_dtype = precision;
@@ -250,7 +250,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForNormAndRotationInOne) {
 
 TEST_P(Bytes, DeclaredEqualsCountedForGradientsOverLogits) {
   config::Config config = with_layout(small_config(), GetParam());
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   config.model.cross_entropy_loss_fusion = true;
   expect_declared(config);
 }
@@ -264,7 +264,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForAPaddedVocabulary) {
 }
 
 TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     for (const bool compressed : {true, false}) {
       config::Config config = with_layout(latent_config(), GetParam());
       config.model.params_dtype = precision;
@@ -276,7 +276,7 @@ TEST_P(Bytes, DeclaredEqualsCountedForLatentAttention) {
 
 TEST_P(Bytes, DeclaredEqualsCountedForSharedExperts) {
   for (const bool gate : {false, true}) {
-    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
       config::Config config = with_layout(small_config(), GetParam());
       config.model.moe_shared_expert_intermediate_size = 20;
       config.model.moe_shared_expert_gate = gate;
@@ -308,7 +308,7 @@ TEST(BytesOfContext, DeclaredEqualsCounted) {
     config.train.micro_batch_size = 2;
     config.model.cp_comm_type = {P2p, AllGather, AllToAllP2p};
     expect_declared(config);
-    config.model.params_dtype = config::Precision::Bf16;
+    config.model.params_dtype = base::DType::BF16;
     config.model.cp_comm_type = {AllToAll, P2p, AllToAllP2p};
     expect_declared(config);
     config.model.qk_layernorm = config::QkNorm::None;
@@ -325,7 +325,7 @@ TEST(BytesOfTensorOverlap, DeclaredEqualsCounted) {
     config.model.moe_shared_expert_intermediate_size = 20;
     expect_declared(config);
     config.model.moe_shared_expert_gate = true;
-    config.model.params_dtype = config::Precision::Bf16;
+    config.model.params_dtype = base::DType::BF16;
     config.runtime.world_size = config.model.tensor_model_parallel_size = 2;
     expect_declared(config);
   }
@@ -379,9 +379,9 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
                             config::word(sending.type),
                             sending.per_machine,
                             static_cast<int>(sending.room)));
-    for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+    for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
       // With bf16, two ranks share an expert.
-      const int etp = precision == config::Precision::Bf16 ? 2 : 1;
+      const int etp = precision == base::DType::BF16 ? 2 : 1;
       config::Config config = with_layout(small_config(), {.world = 4, .ep = 4 / etp, .etp = etp});
       config.model.params_dtype = precision;
       config.model.moe_router_topk = 3;
@@ -404,7 +404,7 @@ TEST(DispatcherBytes, DeclaredEqualsCounted) {
 class PipelineBytes : public ::testing::TestWithParam<LayoutCase> {};
 
 TEST_P(PipelineBytes, DeclaredEqualsCounted) {
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     config::Config config = with_layout(deep_config(), GetParam());
     config.model.params_dtype = precision;
     for (const auto backend : {config::CommBackend::Threads, config::CommBackend::Loopback}) {

@@ -39,7 +39,7 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& value) { return out << value.name; }
 
-config::Config config_of(const Case& value, const fs::path& folder, config::Precision precision) {
+config::Config config_of(const Case& value, const fs::path& folder, base::DType precision) {
   config::Config config = with_layout(deep_config(), value.layout);
   config.model.context_parallel_size = value.cp;
   config.model.params_dtype = precision;
@@ -93,7 +93,7 @@ class Checkpoints : public ::testing::Test {
 TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
   const std::vector<Case> all = cases();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto precision = i % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
+    const auto precision = i % 2 == 0 ? base::DType::BF16 : base::DType::F32;
     const Global state = saved(config_of(all[i], folder_, precision), 1);
     for (const std::size_t step : {1, 4}) {
       const Case& other = all[(i + step) % all.size()];
@@ -106,7 +106,7 @@ TEST_F(Checkpoints, WrittenUnderOneLayoutAreReadUnderOthers) {
 }
 
 TEST_F(Checkpoints, GoFromOneDeviceToAnother) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Bf16);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::BF16);
   for (const DeviceKind from : devices::all_devices()) {
     const Global state = saved(config, 1, from);
     for (const DeviceKind to : devices::all_devices()) EXPECT_EQ(loaded(config, to), state);
@@ -115,7 +115,7 @@ TEST_F(Checkpoints, GoFromOneDeviceToAnother) {
 
 TEST_F(Checkpoints, ReplicasAreWrittenOnceAndSpreadOverRanks) {
   const config::Config config =
-      config_of({.name = "", .layout = {.world = 4}}, folder_, config::Precision::Fp32);
+      config_of({.name = "", .layout = {.world = 4}}, folder_, base::DType::F32);
   saved(config, 0);
   const checkpoint::Manifest manifest =
       checkpoint::read_manifest(checkpoint::step_folder(folder_, 0));
@@ -136,7 +136,7 @@ TEST_F(Checkpoints, ReplicasAreWrittenOnceAndSpreadOverRanks) {
 }
 
 TEST_F(Checkpoints, AFlippedBitOrAMissingEndIsFoundAndNamed) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   saved(config, 0);
   const fs::path step = checkpoint::step_folder(folder_, 0);
   for (const char* name : {"rank_0.safetensors", "rank_1.safetensors", "manifest.json"}) {
@@ -158,17 +158,17 @@ TEST_F(Checkpoints, AFlippedBitOrAMissingEndIsFoundAndNamed) {
 }
 
 TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothNumbers) {
-  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   saved(config, 0);
   config.model.hidden_size = 32;
   EXPECT_NE(complaint(config).find("F32 (64, 16), and this run's is F32 (64, 32)"),
             std::string::npos)
       << complaint(config);
   config.model.hidden_size = 16;
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   EXPECT_NE(complaint(config).find("is F32 (16), and this run's is BF16 (16)"), std::string::npos)
       << complaint(config);
-  config.model.params_dtype = config::Precision::Fp32;
+  config.model.params_dtype = base::DType::F32;
   config.rng.seed += 1;
   EXPECT_NE(complaint(config).find("rng.seed"), std::string::npos);
   config.rng.seed -= 1;
@@ -186,10 +186,10 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothNumbers) {
 // Weights come from the checkpoint, also under another layout and dtype; everything else starts
 // anew.
 TEST_F(Checkpoints, FinetuningTakesTheWeightsAndNothingElse) {
-  using enum config::Precision;
+  using enum base::DType;
   const Case writer = cases()[8], reader = cases()[4];
-  const Global state = saved(config_of(writer, folder_, Bf16), 2);
-  for (const config::Precision precision : {Bf16, Fp32}) {
+  const Global state = saved(config_of(writer, folder_, BF16), 2);
+  for (const base::DType precision : {BF16, F32}) {
     config::Config config = config_of(reader, folder_, precision);
     config.checkpoint.save.clear();
     config.checkpoint.finetune = true;
@@ -213,14 +213,14 @@ TEST_F(Checkpoints, FinetuningTakesTheWeightsAndNothingElse) {
       } else if (name.starts_with("weights/")) {
         const bool is_same = values.size() == state.at(name).size();
         EXPECT_EQ(values, is_same ? state.at(name) : widened(state.at(name))) << name;
-        EXPECT_EQ(is_same, precision == Bf16 || parameter.ends_with("route.bias")) << name;
+        EXPECT_EQ(is_same, precision == BF16 || parameter.ends_with("route.bias")) << name;
       }
     }
   }
 }
 
 TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
-  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   const fs::path own = folder_ / "own";
   config.checkpoint.finetune = true;
   config.checkpoint.save = own.string();
@@ -244,9 +244,9 @@ TEST_F(Checkpoints, AFinetuningRunThatHasSavedGoesOnFromThere) {
 
 // Weights, step and data continue; the optimizer starts anew and counts from there.
 TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
-  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   const Global state = saved(config, 2);
-  config = config_of(cases()[6], folder_, config::Precision::Fp32);  // another layout
+  config = config_of(cases()[6], folder_, base::DType::F32);  // another layout
   config.checkpoint.save = (folder_ / "own").string();
   config.checkpoint.load_optim = false;
   const Global all = loaded(config);
@@ -277,7 +277,7 @@ TEST_F(Checkpoints, WithoutLoadOptimTheOptimizerBeginsAnew) {
 
 // Adam without its loaded state equals Adam of a new run with these weights.
 TEST_F(Checkpoints, AnOptimizerThatBeginsAnewCountsFromThere) {
-  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   saved(config, 2);
   config.checkpoint.save.clear();
   std::vector<Global> after;
@@ -307,7 +307,7 @@ TEST_F(Checkpoints, AnOptimizerThatBeginsAnewCountsFromThere) {
 
 // Older checkpoints, whose optimizer always began with the run.
 TEST_F(Checkpoints, OneThatDoesNotSayWhereItsOptimizerBeganIsRead) {
-  const config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   Global state = saved(config, 1);
   const fs::path folder = checkpoint::step_folder(folder_, 1);
   checkpoint::Manifest manifest = checkpoint::read_manifest(folder);
@@ -317,7 +317,7 @@ TEST_F(Checkpoints, OneThatDoesNotSayWhereItsOptimizerBeganIsRead) {
 }
 
 TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {
-  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   Global state = saved(config, 1);
   config.rng.seed += 1;
   EXPECT_NE(complaint(config).find("checkpoint.load_rng=false"), std::string::npos);
@@ -330,7 +330,7 @@ TEST_F(Checkpoints, WithoutLoadRngTheSeedIsThatOfTheRun) {
 }
 
 TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {
-  config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   config.checkpoint.most_recent_k = 2;
   fs::create_directories(checkpoint::step_folder(folder_, 9));  // from another run
   std::ofstream(checkpoint::make_step_folder(folder_, 1) / "rank_0.safetensors.1.0.partial") << 1;
@@ -340,7 +340,7 @@ TEST_F(Checkpoints, OnlyTheMostRecentAreKept) {
 }
 
 TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   const Global state = saved(config, 1);
   saved(config, 2);
   fs::remove(checkpoint::step_folder(folder_, 2) / checkpoint::kManifestName);
@@ -353,7 +353,7 @@ TEST_F(Checkpoints, OneThatWasNeverFinishedGivesWayToTheOneBefore) {
 
 // A step back that would lose checkpoints is refused; after --overwrite it is not refused again.
 TEST_F(Checkpoints, LaterOnesAreNotReplacedByARunThatGoesBack) {
-  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   config.train.train_iters = 9;
   for (const std::int64_t steps : {1, 2, 3}) saved(config, steps);
   const auto said = [&] { return replacement_text(config, find_resumption(config)); };
@@ -378,7 +378,7 @@ TEST_F(Checkpoints, LaterOnesAreNotReplacedByARunThatGoesBack) {
 
 TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
   for (const std::size_t which : {1u, 7u, 8u}) {
-    const config::Config config = config_of(cases()[which], folder_, config::Precision::Bf16);
+    const config::Config config = config_of(cases()[which], folder_, base::DType::BF16);
     SCOPED_TRACE(cases()[which].name);
     Global before, after;
     std::mutex mutex;
@@ -423,7 +423,7 @@ TEST_F(Checkpoints, GoingBackIsTheStateThatWasSavedAndTrainsOnAsIt) {
 }
 
 TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {
-  config::Config config = config_of(cases()[0], folder_, config::Precision::Fp32);
+  config::Config config = config_of(cases()[0], folder_, base::DType::F32);
   EXPECT_FALSE(find_resumption(config).has_value());
   config.checkpoint.save.clear();
   EXPECT_THROW(find_resumption(config), base::ConfigError);
@@ -433,7 +433,7 @@ TEST_F(Checkpoints, AFolderWithoutAnyIsAStartOnlyWhereTheRunSavesToIt) {
 
 // New shards lie beside those that they replace, until their manifest takes its place.
 TEST_F(Checkpoints, OneThatIsWrittenAgainStaysUntilTheNewOneIsWhole) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   const Global state = saved(config, 1);
   const fs::path step = checkpoint::step_folder(folder_, 1);
   const fs::path obstacle = step / "rank_0.2.safetensors";
@@ -463,7 +463,7 @@ TEST_F(Checkpoints, OneThatIsWrittenAgainStaysUntilTheNewOneIsWhole) {
 }
 
 TEST_F(Checkpoints, AFolderThatVanishedIsNotMadeAnew) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   on_ranks(config, [&](Engine& engine) {
     if (engine.rank() == 0) fs::remove_all(folder_);
     const Progress progress(engine.pool(), config.rng.seed);
@@ -473,7 +473,7 @@ TEST_F(Checkpoints, AFolderThatVanishedIsNotMadeAnew) {
 }
 
 TEST_F(Checkpoints, AFolderThatCannotBeWrittenFailsTheSaveAndNotTheRun) {
-  const config::Config config = config_of(cases()[1], folder_, config::Precision::Fp32);
+  const config::Config config = config_of(cases()[1], folder_, base::DType::F32);
   base::write_whole(checkpoint::step_folder(folder_, 0), "a file where the folder would be");
   on_ranks(config, [&](Engine& engine) {
     const Progress progress(engine.pool(), config.rng.seed);

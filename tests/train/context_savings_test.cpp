@@ -66,7 +66,7 @@ TEST(ContextSavings, ChangeNoBitAndTakeWhatIsPredicted) {
         plain.model.moe_layer_freq = {1, 0, 1, 1, 0};
         plain.train.global_batch_size = 2;
         plain = with_words(plain, {{"model.qk_layernorm", norm}});
-        if (norm == "none") plain.model.params_dtype = config::Precision::Bf16;
+        if (norm == "none") plain.model.params_dtype = base::DType::BF16;
         for (const Saving& saving : third_or_all(savings_of(plain), first++ % 3)) {
           const DrawnSavings run{plain,
                                  with_words(plain, saving.words),

@@ -22,14 +22,14 @@ const fs::path kGolden = fs::path(WEFT_SOURCE_DIR) / "tests/golden";
 
 TEST(Continuing, WhatIsNotChosenSuitsAModelThatIsTrained) {
   config::ModelConfig folder = checkpoint::read_huggingface_config(kGolden / "olmoe_tiny").model;
-  folder.params_dtype = config::Precision::Bf16;
+  folder.params_dtype = base::DType::BF16;
   folder.max_position_embeddings = 40960;
   config::Config config;
   config.dataset.kind = config::DataKind::Indexed;
   config.train.train_iters = 40;
   const IsChosen one = [](std::string_view key) { return key == "train.train_iters"; };
   const std::vector<config::Finding> set = set_continuing(folder, one, config);
-  EXPECT_EQ(config.model.params_dtype, config::Precision::Bf16);
+  EXPECT_EQ(config.model.params_dtype, base::DType::BF16);
   EXPECT_EQ(config.model.seq_length, 4096);
   EXPECT_EQ(config.model.moe_aux_loss_coeff, folder.moe_aux_loss_coeff);
   EXPECT_EQ(config.train.train_iters, 40);

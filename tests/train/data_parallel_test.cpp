@@ -34,7 +34,7 @@ Config distributed(Config config, Overlap overlap, std::int64_t bucket_size = 0)
 struct Case {
   LayoutCase layout;
   bool tied = false;
-  config::Precision precision = config::Precision::Fp32;
+  base::DType precision = base::DType::F32;
 };
 
 Config config_of(const Case& c) {
@@ -70,17 +70,17 @@ INSTANTIATE_TEST_SUITE_P(Ranks,
                          DistributedOptimizer,
                          ::testing::ValuesIn(third_or_all<Case>(
                              {Case{.layout = {.world = 2}},
-                              Case{.layout = {.world = 2}, .precision = config::Precision::Bf16},
+                              Case{.layout = {.world = 2}, .precision = base::DType::BF16},
                               Case{.layout = {.world = 4}, .tied = true},
                               Case{.layout = {.world = 4, .ep = 2}},
                               Case{.layout = {.world = 4, .tp = 2}, .tied = true},
                               Case{.layout = {.world = 4, .pp = 2}, .tied = true},
                               Case{.layout = {.world = 4, .pp = 2, .vpp = 2},
                                    .tied = true,
-                                   .precision = config::Precision::Bf16}},
+                                   .precision = base::DType::BF16}},
                              1)),
                          [](const auto& test) {
-                           const bool bf16 = test.param.precision == config::Precision::Bf16;
+                           const bool bf16 = test.param.precision == base::DType::BF16;
                            return name_of(test.param.layout) + (test.param.tied ? "Tied" : "") +
                                   (bf16 ? "Bf16" : "");
                          });
@@ -165,7 +165,7 @@ struct StateCase {
 
 // 6 + 12 / d bytes per parameter in bf16, 8 + 8 / d in fp32; ranks that share sequences also share
 // the optimizer.
-void expect_bytes_of_the_formulas(const StateCase& c, config::Precision precision) {
+void expect_bytes_of_the_formulas(const StateCase& c, base::DType precision) {
   const LayoutCase& layout = c.layout;
   Config config = with_layout(layout.pp > 1 ? deep_config() : small_config(), layout);
   config.model.context_parallel_size = c.cp;
@@ -182,7 +182,7 @@ void expect_bytes_of_the_formulas(const StateCase& c, config::Precision precisio
     if (c.bucket_size > 0) {
       EXPECT_GT(all.buffer(Home::Dense).layout.buckets.size(), 2u);
     }
-    const bool bf16 = precision == config::Precision::Bf16;
+    const bool bf16 = precision == base::DType::BF16;
     const std::int64_t state = bf16 ? 12 : 8;
     const auto bytes = [&](tensor::Tag tag) {
       return static_cast<std::int64_t>(engine.pool().use(tag).bytes);
@@ -195,7 +195,7 @@ void expect_bytes_of_the_formulas(const StateCase& c, config::Precision precisio
 
 TEST(DataParallel, StateHasTheBytesOfTheFormulas) {
   const LayoutCase folded{.world = 8, .ep = 2, .tp = 2, .pp = 2, .etp = 2};
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     for (const StateCase& c : {StateCase{.layout = {.world = 2}},
                                StateCase{.layout = {.world = 3}},
                                StateCase{.layout = {.world = 4, .ep = 2}},
@@ -233,7 +233,7 @@ TEST(DataParallel, AStepSendsEveryBucketOnceEachWay) {
 }
 
 Config in_bf16(const LayoutCase& layout) {
-  return config_of({.layout = layout, .precision = config::Precision::Bf16});
+  return config_of({.layout = layout, .precision = base::DType::BF16});
 }
 
 Config narrow(Config config) {

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 // Layout with all axes, as a user types it; both layouts of a pair have one precision.
 std::pair<config::Config, std::string> drawn_layout(Draw& draw,
                                                     const fs::path& folder,
-                                                    config::Precision precision) {
+                                                    base::DType precision) {
   config::Config model = deep_config();
   model.model.num_moe_experts = 8;
   model.model.moe_shared_expert_intermediate_size = 16;
@@ -36,7 +36,7 @@ TEST(DrawnCheckpoints, WrittenUnderOneLayoutAreReadUnderAnother) {
   const fs::path folder = fs::path(::testing::TempDir()) / fmt::format("weft_drawn_{}", ::getpid());
   Draw draw(16);
   for (int pair = 0; pair < few_or_many(4, 200); ++pair) {
-    const auto precision = pair % 2 == 0 ? config::Precision::Bf16 : config::Precision::Fp32;
+    const auto precision = pair % 2 == 0 ? base::DType::BF16 : base::DType::F32;
     const auto [from, from_words] = drawn_layout(draw, folder, precision);
     const auto [to, to_words] = drawn_layout(draw, folder, precision);
     SCOPED_TRACE(fmt::format("pair {}: {}\nread under {}", pair, from_words, to_words));

@@ -23,7 +23,7 @@ Config with(Config config, const Change& change) {
   return config;
 }
 
-void to_bf16(Config& config) { config.model.params_dtype = config::Precision::Bf16; }
+void to_bf16(Config& config) { config.model.params_dtype = base::DType::BF16; }
 
 void to_fused(Config& config) {
   config.model.apply_rope_fusion = true;
@@ -98,20 +98,20 @@ void to_small_state(Config& config) {
   to_distributed(config);
   to_bf16(config);
   config.optimizer.use_precision_aware_optimizer = true;
-  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = base::DType::BF16;
 }
 
 void to_half_moments(Config& config) {
   to_small_state(config);
   config.optimizer.store_param_remainders = false;
-  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Fp16;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = base::DType::F16;
 }
 
 // Gradients in bf16, and masters in fp16.
 void to_small_gradients(Config& config) {
   to_small_state(config);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
-  config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+  config.optimizer.main_grads_dtype = base::DType::BF16;
+  config.optimizer.main_params_dtype = base::DType::F16;
 }
 
 void to_logits_in_chunks(Config& config) {

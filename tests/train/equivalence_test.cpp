@@ -94,7 +94,7 @@ TEST(Training, TheLossFallsForEveryKindOfModel) {
 TEST(Training, Bf16FollowsFp32) {
   config::Config config = with_layout(small_config(), {.world = 2, .ep = 2});
   const Outcome exact = train_some(config, 10);
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   const Outcome rounded = train_some(config, 10);
   for (std::size_t i = 0; i < exact.losses.size(); ++i) {
     EXPECT_NEAR(rounded.losses[i], exact.losses[i], 0.03 * exact.losses[i]) << "step " << i;

@@ -45,7 +45,7 @@ TEST_P(GpuEngine, DelaysChangeNoBit) {
 TEST_P(GpuEngine, StaysCloseToTheCpu) {
   const auto& [name, config, detail] = GetParam();
   const Outcome gpu = trained(GetParam(), config), cpu = train_some(config, 2, detail);
-  const bool half = config.model.params_dtype == config::Precision::Bf16;
+  const bool half = config.model.params_dtype == base::DType::BF16;
   const double tolerance = half ? 5e-3 : 1e-5;
   ASSERT_EQ(gpu.losses.size(), cpu.losses.size());
   for (std::size_t i = 0; i < cpu.losses.size(); ++i) {

@@ -102,7 +102,7 @@ TEST(InstanceSums, AreDividedWhereTheCollectiveAverages) {
 TEST(InstanceSums, OfNarrowGradientsAreNearTheWideOnes) {
   for (const LayoutCase& layout : {LayoutCase{.world = 4}, LayoutCase{.world = 8, .ep = 2}}) {
     Config config = config_of({.name = "", .layout = layout});
-    config.model.params_dtype = config::Precision::Bf16;
+    config.model.params_dtype = base::DType::BF16;
     const Outcome wide = train_some(with_instances(config, 2, Overlap::None), 3);
     config.ddp.grad_reduce_in_fp32 = false;
     const Outcome found = train_some(with_instances(config, 2, Overlap::None), 3);
@@ -145,7 +145,7 @@ TEST(InstanceGroups, AreMadeOnlyWhereSeveralRanksShareAndOthersHaveCopies) {
 TEST(InstanceBytes, ABucketTravelsInsideAnInstanceAndAShardBetweenThem) {
   Config config = config_of({.name = "", .layout = {.world = 8, .ep = 2}});
   for (const bool narrow : {false, true}) {
-    config.model.params_dtype = narrow ? config::Precision::Bf16 : config::Precision::Fp32;
+    config.model.params_dtype = narrow ? base::DType::BF16 : base::DType::F32;
     config.ddp.grad_reduce_in_fp32 = !narrow;
     const std::int64_t width = narrow ? 2 : 4;
     on_ranks(with_instances(config, 2, Overlap::All), [&](Engine& engine) {
@@ -175,7 +175,7 @@ TEST(InstanceBytes, ABucketTravelsInsideAnInstanceAndAShardBetweenThem) {
 // 6 + 12 / d bytes per parameter in bf16, with d ranks per instance.
 TEST(InstanceBytes, StateIsSharedInsideAnInstance) {
   Config config = config_of({.name = "", .layout = {.world = 8, .ep = 2}});
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   for (const std::int64_t instances : {1, 2, 4}) {
     const Config many = with_instances(config, instances, Overlap::None);
     on_ranks(many, [&](Engine& engine) {
@@ -211,7 +211,7 @@ class InstanceCheckpoints : public ::testing::Test {
 
   Config config(std::int64_t instances) const {
     Config config = config_of({.name = "", .layout = {.world = 4, .ep = 2}});
-    config.model.params_dtype = config::Precision::Bf16;
+    config.model.params_dtype = base::DType::BF16;
     config.checkpoint.save = config.checkpoint.load = folder_.string();
     return with_instances(config, instances, Overlap::All);
   }

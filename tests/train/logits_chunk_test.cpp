@@ -11,7 +11,7 @@ namespace logits_chunk_test {
 
 config::Config with_chunk(std::int64_t tokens) {
   config::Config config = with_layout(small_config(), {.world = 2});
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   config.model.vocab_size = 4096;  // the head needs more memory than the layers
   config.runtime.logits_chunk = tokens;
   return config;

@@ -7,7 +7,7 @@ namespace weft::train {
 namespace logits_memory_test {
 
 config::Config bf16(config::Config config) {
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   return config;
 }
 

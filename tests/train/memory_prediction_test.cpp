@@ -78,7 +78,7 @@ TEST(PredictedMemory, IsThatOfARunWithItsOwnRouter) {
   config::Config config = small_config();
   config.train.eval_interval = 0;
   expect_as_predicted(config);
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   config.model.apply_rope_fusion = true;
   expect_as_predicted(config);
   config.logger.log_params_norm = config.optimizer.log_num_zeros_in_grad = true;

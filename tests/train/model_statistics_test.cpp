@@ -89,7 +89,7 @@ TEST_P(Statistics, AreThoseOfOneRank) {
 
 // Computed from every parameter's own elements.
 TEST(Statistics, AreSumsOverEveryParameter) {
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     config::Config config = config_of({});
     config.model.params_dtype = precision;
     on_ranks(config, [&](Engine& engine) {

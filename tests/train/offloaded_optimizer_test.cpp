@@ -18,8 +18,8 @@ namespace weft::train {
 namespace offloaded_optimizer_test {
 
 namespace fs = std::filesystem;
+using base::DType;
 using config::Config;
-using config::Precision;
 
 Config offloaded(Config config, double fraction, bool overlaps, std::int64_t bucket_size = 1000) {
   config.optimizer.optimizer_cpu_offload = true;
@@ -32,7 +32,7 @@ Config offloaded(Config config, double fraction, bool overlaps, std::int64_t buc
 struct Case {
   std::string name;
   LayoutCase layout;
-  Precision precision = Precision::Fp32;
+  DType precision = DType::F32;
   bool distributed = false, gathers_ahead = false, under_optimizer = false;
 };
 
@@ -60,16 +60,16 @@ Config config_of(const Case& c) {
 
 std::vector<Case> cases() {
   return {{.name = "One", .layout = {}},
-          {.name = "OneBf16", .layout = {}, .precision = Precision::Bf16},
-          {.name = "Ep2", .layout = {.world = 2, .ep = 2}, .precision = Precision::Bf16},
+          {.name = "OneBf16", .layout = {}, .precision = DType::BF16},
+          {.name = "Ep2", .layout = {.world = 2, .ep = 2}, .precision = DType::BF16},
           {.name = "Tp2", .layout = {.world = 2, .tp = 2}},
           {.name = "Dp2", .layout = {.world = 2}, .distributed = true},
           {.name = "Dp4Ep2Ahead",
            .layout = {.world = 4, .ep = 2},
-           .precision = Precision::Bf16,
+           .precision = DType::BF16,
            .distributed = true,
            .gathers_ahead = true},
-          {.name = "Pp2", .layout = {.world = 2, .pp = 2}, .precision = Precision::Bf16},
+          {.name = "Pp2", .layout = {.world = 2, .pp = 2}, .precision = DType::BF16},
           {.name = "Pp2Vpp2Dp2",
            .layout = {.world = 4, .pp = 2, .vpp = 2},
            .distributed = true,
@@ -105,13 +105,13 @@ TEST(OffloadedOptimizerMemory, MovesItsBytesFromTheDeviceToTheHost) {
     });
     return bytes;
   };
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+  for (const DType precision : {DType::F32, DType::BF16}) {
     Config config = small_config();
     config.model.params_dtype = precision;
     const auto [optimizer, nothing] = use(config);
     EXPECT_EQ(nothing, 0u);
-    const std::size_t state = precision == Precision::Fp32 ? 8 : 12;
-    const std::size_t staged = precision == Precision::Fp32 ? 4 : 6;
+    const std::size_t state = precision == DType::F32 ? 8 : 12;
+    const std::size_t staged = precision == DType::F32 ? 4 : 6;
     const auto [left, there] = use(offloaded(config, 1, true, 1 << 20));
     EXPECT_EQ(left, 0u);
     const std::size_t parameters = optimizer / state;
@@ -125,7 +125,7 @@ TEST(OffloadedOptimizerMemory, MovesItsBytesFromTheDeviceToTheHost) {
 
 // Totals are of device memory; offloaded bytes are predicted separately.
 TEST(OffloadedOptimizerMemory, IsPredictedToTheByteAndNoPartOfTheTotal) {
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+  for (const DType precision : {DType::F32, DType::BF16}) {
     Config config = with_layout(small_config(), {.world = 2});
     config.model.params_dtype = precision;
     config.train.eval_interval = 0;
@@ -149,7 +149,7 @@ TEST(OffloadedOptimizerMemory, IsPredictedToTheByteAndNoPartOfTheTotal) {
 }
 
 TEST(OffloadedOptimizerSteps, OneThatIsNotFiniteChangesNothing) {
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+  for (const DType precision : {DType::F32, DType::BF16}) {
     Config config = small_config();
     config.model.params_dtype = precision;
     on_ranks(offloaded(config, 1, true), [&](Engine& engine) {
@@ -226,7 +226,7 @@ class OffloadedCheckpoints : public ::testing::Test {
 
 // State and run are equal for any offloaded fraction.
 TEST_F(OffloadedCheckpoints, GoFromOneFractionToAnother) {
-  for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+  for (const DType precision : {DType::F32, DType::BF16}) {
     Config plain = with_layout(small_config(), {.world = 2});
     plain.model.params_dtype = precision;
     plain.ddp.use_distributed_optimizer = plain.optimizer.use_distributed_optimizer = true;
@@ -248,7 +248,7 @@ TEST_F(OffloadedCheckpoints, GoFromOneFractionToAnother) {
 // Entries reference the state in host memory directly, and writing them adds to neither memory.
 TEST_F(OffloadedCheckpoints, AreWrittenWithoutASecondCopy) {
   Config config = offloaded(small_config(), 1, true);
-  config.model.params_dtype = Precision::Bf16;
+  config.model.params_dtype = DType::BF16;
   config.checkpoint.save = folder_.string();
   on_ranks(config, [&](Engine& engine) {
     const Progress progress(engine.pool(), config.rng.seed);

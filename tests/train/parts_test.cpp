@@ -52,7 +52,7 @@ std::vector<config::Config> models() {
   whole_queries.model.q_lora_rank = std::nullopt;
   config::Config plain = small_config();
   plain.model.qk_layernorm = config::QkNorm::None;
-  plain.model.params_dtype = config::Precision::Bf16;
+  plain.model.params_dtype = base::DType::BF16;
   return {normed, latent, shared, whole_queries, plain};
 }
 

@@ -114,7 +114,7 @@ TEST(Pipeline, DenseModelsTrainAlike) {
 TEST(Pipeline, Bf16FollowsFp32) {
   config::Config config = with_layout(deep_config(), {.world = 4, .ep = 2, .pp = 2, .vpp = 2});
   const Outcome exact = train_some(config, 5);
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   const Outcome rounded = train_some(config, 5);
   for (std::size_t i = 0; i < exact.losses.size(); ++i) {
     EXPECT_NEAR(rounded.losses[i], exact.losses[i], 0.03 * exact.losses[i]) << "step " << i;

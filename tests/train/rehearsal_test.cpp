@@ -79,7 +79,7 @@ TEST(RehearsedSizes, AreThoseOfAStepOnAGpuToo) {
   if (!devices::why_no_gpu().empty()) GTEST_SKIP() << devices::why_no_gpu();
   config::Config config = routed_config();
   expect_known_sizes(config, devices::DeviceKind::Cuda);
-  config.model.params_dtype = config::Precision::Bf16;  // cuDNN attention
+  config.model.params_dtype = base::DType::BF16;  // cuDNN attention
   expect_known_sizes(config, devices::DeviceKind::Cuda);
 }
 

@@ -15,7 +15,7 @@ config::Config with_shared(config::Config config, bool gate) {
 class SharedExperts : public ::testing::TestWithParam<bool> {};
 
 TEST_P(SharedExperts, AnyOrderGivesTheBitsOfThePlainOne) {
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     config::Config plain =
         with_layout(with_shared(small_config(), GetParam()), {.world = 2, .ep = 2});
     plain.model.params_dtype = precision;

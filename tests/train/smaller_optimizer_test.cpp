@@ -21,20 +21,20 @@ namespace weft::train {
 namespace smaller_optimizer_test {
 
 namespace fs = std::filesystem;
+using base::DType;
 using config::Config;
-using config::MomentDtype;
 using tensor::DType;
 
 enum class Masters { Whole, Halves, Remainders };
 
-Config aware(Config config, MomentDtype moments, Masters masters) {
-  config.model.params_dtype = config::Precision::Bf16;
+Config aware(Config config, DType moments, Masters masters) {
+  config.model.params_dtype = DType::BF16;
   config.ddp.use_distributed_optimizer = config.optimizer.use_distributed_optimizer = true;
   config.optimizer.use_precision_aware_optimizer = true;
   config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = moments;
   config.optimizer.store_param_remainders = masters == Masters::Remainders;
   if (masters == Masters::Halves) {
-    config.optimizer.main_params_dtype = config::MainParamDtype::Fp16;
+    config.optimizer.main_params_dtype = DType::F16;
   }
   return config;
 }
@@ -53,8 +53,8 @@ Config without_overlap(Config config) {
 }
 
 TEST(SmallerOptimizer, HasTheSameBitsWhateverTheBucketsAndTheirTime) {
-  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
-    SCOPED_TRACE(config::word(moments));
+  for (const DType moments : {DType::BF16, DType::F16}) {
+    SCOPED_TRACE(name_of(moments));
     const Config config =
         aware(with_layout(small_config(), {.world = 4, .ep = 2}), moments, Masters::Remainders);
     const Outcome expected = train_some(without_overlap(config), 3);
@@ -69,8 +69,8 @@ TEST(SmallerOptimizer, HasTheSameBitsWhateverTheBucketsAndTheirTime) {
 }
 
 Config with_bf16_gradients(Config config) {
-  config = aware(config, MomentDtype::Fp32, Masters::Remainders);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config = aware(config, DType::F32, Masters::Remainders);
+  config.optimizer.main_grads_dtype = DType::BF16;
   return config;
 }
 
@@ -100,7 +100,7 @@ TEST(SmallerGradients, TakeHalfOfTheBytes) {
     std::array<std::int64_t, 2> bytes{};
     for (const bool is_small : {false, true}) {
       Config run = with_bf16_gradients(config);
-      if (!is_small) run.optimizer.main_grads_dtype = config::MainGradDtype::Fp32;
+      if (!is_small) run.optimizer.main_grads_dtype = DType::F32;
       on_ranks(run, [&](Engine& engine) {
         if (engine.rank() != 0) return;
         bytes[is_small ? 1 : 0] =
@@ -127,12 +127,12 @@ void expect_near(const Config& small, const Config& plain, double tolerance) {
 
 TEST(SmallerOptimizer, LearnsAsOneInFp32Does) {
   Config plain = with_layout(small_config(), {.world = 2});
-  plain = aware(plain, MomentDtype::Fp32, Masters::Whole);
+  plain = aware(plain, DType::F32, Masters::Whole);
   plain.optimizer.use_precision_aware_optimizer = false;
-  expect_near(aware(plain, MomentDtype::Fp32, Masters::Remainders), plain, 1e-2);
-  expect_near(aware(plain, MomentDtype::Bf16, Masters::Remainders), plain, 2e-2);
-  expect_near(aware(plain, MomentDtype::Fp16, Masters::Remainders), plain, 2e-2);
-  expect_near(aware(plain, MomentDtype::Fp32, Masters::Halves), plain, 2e-2);
+  expect_near(aware(plain, DType::F32, Masters::Remainders), plain, 1e-2);
+  expect_near(aware(plain, DType::BF16, Masters::Remainders), plain, 2e-2);
+  expect_near(aware(plain, DType::F16, Masters::Remainders), plain, 2e-2);
+  expect_near(aware(plain, DType::F32, Masters::Halves), plain, 2e-2);
   expect_near(with_bf16_gradients(plain), plain, 2e-2);
 }
 
@@ -239,9 +239,9 @@ class StateForms : public ::testing::Test {
 
 // From one layout to others, which cut the state differently, in every form.
 TEST_F(StateForms, AreReadUnderOtherLayoutsToTheBit) {
-  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
+  for (const DType moments : {DType::BF16, DType::F16}) {
     forget();
-    const Masters masters = moments == MomentDtype::Bf16 ? Masters::Halves : Masters::Remainders;
+    const Masters masters = moments == DType::BF16 ? Masters::Halves : Masters::Remainders;
     const auto config = [&](const LayoutCase& layout) {
       return aware(with_layout(deep_config(), layout), moments, masters);
     };
@@ -257,9 +257,8 @@ TEST_F(StateForms, AreReadUnderOtherLayoutsToTheBit) {
 }
 
 TEST_F(StateForms, ARunThatWasLeftGoesOnToTheBit) {
-  const Config config = aware(with_layout(small_config(), {.world = 4, .ep = 2}),
-                              MomentDtype::Fp16,
-                              Masters::Remainders);
+  const Config config =
+      aware(with_layout(small_config(), {.world = 4, .ep = 2}), DType::F16, Masters::Remainders);
   const Values whole = run(config, 4);
   forget();
   run(config, 2);
@@ -269,11 +268,11 @@ TEST_F(StateForms, ARunThatWasLeftGoesOnToTheBit) {
 // fp32 represents all other forms; master weights are exact in either form.
 TEST_F(StateForms, GoToFp32AndBackToTheBit) {
   const Config base = with_layout(small_config(), {.world = 2});
-  for (const MomentDtype moments : {MomentDtype::Bf16, MomentDtype::Fp16}) {
-    SCOPED_TRACE(config::word(moments));
+  for (const DType moments : {DType::BF16, DType::F16}) {
+    SCOPED_TRACE(name_of(moments));
     forget();
     const Config small = aware(base, moments, Masters::Remainders);
-    Config plain = aware(base, MomentDtype::Fp32, Masters::Whole);
+    Config plain = aware(base, DType::F32, Masters::Whole);
     plain.optimizer.use_precision_aware_optimizer = false;
     const Values first = run(small, 2);
     const Values wide = run(plain, 2);
@@ -291,8 +290,8 @@ TEST_F(StateForms, GoToFp32AndBackToTheBit) {
 // Weights are rounded by the run's form, on every rank with them.
 TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
   const Config base = with_layout(small_config(), {.world = 2});
-  const Values whole = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
-  const Values halves = run(aware(base, MomentDtype::Fp32, Masters::Remainders), 3);
+  const Values whole = run(aware(base, DType::F32, Masters::Whole), 3);
+  const Values halves = run(aware(base, DType::F32, Masters::Remainders), 3);
   for (const auto& [name, masters] : whole) {
     if (!name.starts_with("optimizer.master/")) continue;
     const std::string parameter = name.substr(name.find('/') + 1);
@@ -307,8 +306,8 @@ TEST_F(StateForms, WeightsAreThoseOfTheNewForm) {
 // fp16 masters are rounded once from fp32 ones, and weights from them; fp32 then represents them.
 TEST_F(StateForms, MastersGoToFp16) {
   const Config base = with_layout(small_config(), {.world = 2});
-  const Config half = aware(base, MomentDtype::Fp32, Masters::Halves);
-  const Values whole = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  const Config half = aware(base, DType::F32, Masters::Halves);
+  const Values whole = run(aware(base, DType::F32, Masters::Whole), 3);
   const Values halves = run(half, 3);
   EXPECT_NE(note_.find("master weights from fp32 to fp16"), note_.npos) << note_;
   for (const auto& [name, masters] : whole) {
@@ -320,23 +319,23 @@ TEST_F(StateForms, MastersGoToFp16) {
       ASSERT_EQ(halves.at("weights/" + parameter)[i], float(tensor::BFloat16(kept))) << name;
     }
   }
-  const Values wide = run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  const Values wide = run(aware(base, DType::F32, Masters::Whole), 3);
   EXPECT_EQ(wide, halves);
   const Values on = run(half, 5);
   forget();
-  run(aware(base, MomentDtype::Fp32, Masters::Whole), 3);
+  run(aware(base, DType::F32, Masters::Whole), 3);
   EXPECT_EQ(run(half, 5), on);
 }
 
 TEST_F(StateForms, AreTheSameMastersForHuggingFace) {
   const Config start = with_layout(small_config(), {.world = 2});
   const auto converted = [&](Masters masters, const char* out) {
-    run(aware(start, MomentDtype::Bf16, masters), 1);
+    run(aware(start, DType::BF16, masters), 1);
     const fs::path step = checkpoint::step_folder(folder_, 1);
     const checkpoint::StoredCheckpoint from{.folder = step,
                                             .manifest = checkpoint::read_manifest(step)};
     Config config = start;
-    config.model.params_dtype = config::Precision::Fp32;
+    config.model.params_dtype = DType::F32;
     checkpoint::require_weights(from, config.model, checkpoint::WeightsFrom::Masters);
     checkpoint::convert_to_huggingface(from,
                                        checkpoint::WeightsFrom::Masters,
@@ -352,8 +351,8 @@ TEST_F(StateForms, AreTheSameMastersForHuggingFace) {
 // Numbers that a narrower form cannot represent are rounded once.
 TEST_F(StateForms, AreRoundedToFewerBits) {
   const Config base = with_layout(small_config(), {.world = 2});
-  const Values wide = run(aware(base, MomentDtype::Fp32, Masters::Remainders), 2);
-  const Values narrow = run(aware(base, MomentDtype::Bf16, Masters::Remainders), 2);
+  const Values wide = run(aware(base, DType::F32, Masters::Remainders), 2);
+  const Values narrow = run(aware(base, DType::BF16, Masters::Remainders), 2);
   EXPECT_NE(note_.find("first moments from fp32 to bf16"), note_.npos) << note_;
   int rounded = 0;
   for (const auto& [name, values] : wide) {

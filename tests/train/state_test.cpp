@@ -72,13 +72,13 @@ void expect_restored_run_continues(const config::Config& config, DeviceKind devi
 }
 
 struct StateCase {
-  config::Precision precision;
+  base::DType precision;
   DeviceKind device;
 };
 
 std::vector<StateCase> state_cases() {
   std::vector<StateCase> cases;
-  for (const config::Precision precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const base::DType precision : {base::DType::F32, base::DType::BF16}) {
     for (const DeviceKind device : devices::all_devices()) cases.push_back({precision, device});
   }
   return cases;
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions,
                          State,
                          ::testing::ValuesIn(state_cases()),
                          [](const auto& test) {
-                           return std::string(config::word(test.param.precision)) + "On" +
+                           return std::string(name_of(test.param.precision)) + "On" +
                                   devices::name_of(test.param.device);
                          });
 

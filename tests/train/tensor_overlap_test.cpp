@@ -29,7 +29,7 @@ config::Config normed_over_heads(config::Config config) {
 }
 
 config::Config in_bf16(config::Config config) {
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   return config;
 }
 

@@ -121,7 +121,7 @@ TEST(TensorParallelOverlap, ChangesNoBit) {
 TEST(TensorParallelOverlap, OfNormsOverProjectionsChangesNoBit) {
   config::Config config =
       with_layout(with_wide_norm(deep_config()), {.world = 4, .ep = 2, .tp = 2, .pp = 2, .vpp = 2});
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   const Outcome plain = train_some(config, 2);
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
@@ -129,7 +129,7 @@ TEST(TensorParallelOverlap, OfNormsOverProjectionsChangesNoBit) {
 }
 
 TEST(TensorParallelOverlap, OfSharedExpertsChangesNoBit) {
-  for (const auto precision : {config::Precision::Fp32, config::Precision::Bf16}) {
+  for (const auto precision : {base::DType::F32, base::DType::BF16}) {
     config::Config config =
         with_layout(with_shared(small_config()), {.world = 4, .ep = 2, .tp = 2});
     config.model.params_dtype = precision;

@@ -46,7 +46,7 @@ TEST(Vocabulary, PaddedTablesMayBeTied) {
 
 TEST(Vocabulary, GradientsOverLogitsChangeNoBit) {
   config::Config config = with_layout(padded(odd_config(), 1), {.world = 2, .tp = 2});
-  config.model.params_dtype = config::Precision::Bf16;
+  config.model.params_dtype = base::DType::BF16;
   const Outcome beside = train_some(config, 2);
   config.model.cross_entropy_loss_fusion = true;
   expect_same_bits(beside, train_some(config, 2));

@@ -58,12 +58,12 @@ TEST(Weights, WhatAFolderSaysToThoseWhoGenerateIsWrittenAgain) {
   EXPECT_EQ(read.model.max_position_embeddings, 4321);
 }
 
-class HuggingFaceOut : public ::testing::TestWithParam<config::Precision> {};
+class HuggingFaceOut : public ::testing::TestWithParam<base::DType> {};
 
 INSTANTIATE_TEST_SUITE_P(Precisions,
                          HuggingFaceOut,
-                         ::testing::Values(config::Precision::Fp32, config::Precision::Bf16),
-                         [](const auto& test) { return std::string(config::word(test.param)); });
+                         ::testing::Values(base::DType::F32, base::DType::BF16),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
 
 // File with a run's first weights.
 std::string written_by(const config::Config& config,
@@ -119,7 +119,7 @@ fs::path folder_for(std::string_view what) {
 }
 
 TEST_P(HuggingFaceOut, EveryLayoutOnEveryDeviceWritesTheSameFileAndReadsIt) {
-  const fs::path folder = folder_for(config::word(GetParam()));
+  const fs::path folder = folder_for(name_of(GetParam()));
   config::Config config = small_config();
   config.model.params_dtype = GetParam();
   config.model.moe_router_pre_softmax = true;

@@ -226,7 +226,7 @@ void convert_to_huggingface(const StoredCheckpoint& from,
                             const Written& written) {
   StretchReader reader(from, source, config.model);
   NewFolder folder(out.path, out.overwrite, is_of_the_model);
-  const std::uint64_t size = config.model.params_dtype == config::Precision::Fp32 ? 4 : 2;
+  const std::uint64_t size = config.model.params_dtype == base::DType::F32 ? 4 : 2;
   std::uint64_t done = 0;
   write_huggingface(folder.path(),
                     config,

@@ -45,6 +45,19 @@ struct WordCodec {
   static std::string example() { return std::string(EnumWords<T>::words[0]); }
 };
 
+template <DType... kAllowed>
+struct WordCodec<AllowedDType<kAllowed...>> {
+  using Value = AllowedDType<kAllowed...>;
+  static std::optional<Value> parse(const std::string& word) {
+    const std::optional<std::size_t> at = find_word(Value::words, word);
+    return at ? std::optional<Value>(Value::values[*at]) : std::nullopt;
+  }
+  static base::Json json(Value value) { return std::string(name_of(value)); }
+  static std::string one() { return base::text("one of {}", fmt::join(Value::words, ", ")); }
+  static std::string many() { return "words, each " + one(); }
+  static std::string example() { return std::string(Value::words[0]); }
+};
+
 template <>
 struct WordCodec<std::int64_t> {
   static std::optional<std::int64_t> parse(const std::string& word) {

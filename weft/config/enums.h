@@ -5,17 +5,13 @@
 #include <cstddef>
 #include <string_view>
 
+#include "weft/config/allowed_dtype.h"
+
 namespace weft::config {
 
 // Words of an enum, in enumerator order.
 template <typename Enum>
 struct EnumWords;
-
-enum class Precision { Fp32, Bf16, Fp16 };
-template <>
-struct EnumWords<Precision> {
-  static constexpr std::array<std::string_view, 3> words{"fp32", "bf16", "fp16"};
-};
 
 enum class QkNorm { None, Head, Projection };
 template <>
@@ -68,12 +64,6 @@ struct EnumWords<ScoreFunction> {
   static constexpr std::array<std::string_view, 3> words{"softmax", "sigmoid", "sqrtsoftplus"};
 };
 
-enum class RouterDtype { Fp32, Fp64 };
-template <>
-struct EnumWords<RouterDtype> {
-  static constexpr std::array<std::string_view, 2> words{"fp32", "fp64"};
-};
-
 enum class LoadBalancing { None, AuxLoss, SeqAuxLoss, GlobalAuxLoss, Sinkhorn, QuantileBalancing };
 template <>
 struct EnumWords<LoadBalancing> {
@@ -104,12 +94,6 @@ enum class FlexBackend { DeepEp, HybridEp, NcclEp };
 template <>
 struct EnumWords<FlexBackend> {
   static constexpr std::array<std::string_view, 3> words{"deepep", "hybridep", "ncclep"};
-};
-
-enum class WireDtype { Bf16, Mxfp8 };
-template <>
-struct EnumWords<WireDtype> {
-  static constexpr std::array<std::string_view, 2> words{"bf16", "mxfp8"};
 };
 
 enum class CpComm { P2p, AllGather, AllToAll, AllToAllP2p };
@@ -239,24 +223,6 @@ struct EnumWords<ShardingStrategy> {
 };
 
 // Storage formats of a precision-aware optimizer: moments, gradients and master weights.
-enum class MomentDtype { Fp32, Fp16, Bf16, Fp8 };
-template <>
-struct EnumWords<MomentDtype> {
-  static constexpr std::array<std::string_view, 4> words{"fp32", "fp16", "bf16", "fp8"};
-};
-
-enum class MainGradDtype { Fp32, Bf16 };
-template <>
-struct EnumWords<MainGradDtype> {
-  static constexpr std::array<std::string_view, 2> words{"fp32", "bf16"};
-};
-
-enum class MainParamDtype { Fp32, Fp16 };
-template <>
-struct EnumWords<MainParamDtype> {
-  static constexpr std::array<std::string_view, 2> words{"fp32", "fp16"};
-};
-
 enum class OptimizerKind { Adam, DistMuon, Muon, Sgd };
 template <>
 struct EnumWords<OptimizerKind> {

@@ -71,7 +71,7 @@ block::Stream stream_of(const ModelConfig& model) {
           .sequence = model.seq_length,
           .norm_weights = model.norm_weights(),
           .has_biases = model.add_bias_linear,
-          .element_bytes = model.params_dtype == config::Precision::Fp32 ? 4 : 2,
+          .element_bytes = model.params_dtype == base::DType::F32 ? 4 : 2,
           .tp = model.tensor_model_parallel_size};
 }
 

@@ -33,9 +33,10 @@ GroupPlace place_of(const Config& config, const grid::Layout& layout) {
 double bytes_of_row(const Config& config) {
   const ModelConfig& model = config.model;
   const double width = number(model.moe_latent_size.value_or(model.hidden_size));
-  // Blocks of 32 values share a one-byte scale.
-  if (model.moe_dispatch_fwd_dtype == WireDtype::Mxfp8) return width * (1 + 1.0 / 32);
-  const bool two = model.bf16 || model.fp16 || model.params_dtype != Precision::Fp32;
+  if (model.moe_dispatch_fwd_dtype == base::DType::MXFP8) {
+    return width * base::scaled_size_of(base::DType::MXFP8);
+  }
+  const bool two = model.bf16 || model.fp16 || model.params_dtype != base::DType::F32;
   return width * (two ? 2 : 4);
 }
 

@@ -22,7 +22,7 @@ WireFormat format_of(const ModelConfig& model, const DispatchShape& shape) {
   const auto hidden = static_cast<double>(model.hidden_size);
   const ExpertGrid grid = model.expert_grid();
   const auto k = static_cast<double>(grid.per_token);
-  const double row = hidden * (model.params_dtype == Precision::Fp32 ? 4 : 2);
+  const double row = hidden * (model.params_dtype == base::DType::F32 ? 4 : 2);
   // With padding, every expert gets a fixed number of rows of each rank: no counts are exchanged.
   const bool told = !model.moe_pad_expert_input_to_capacity;
   switch (model.moe_token_dispatcher_type) {

@@ -7,7 +7,7 @@ namespace weft::derive {
 std::int64_t logits_chunk(const config::Config& config) {
   const config::ModelConfig& model = config.model;
   const bool has_its_sums = model.tensor_model_parallel_size == 1;
-  const bool is_smaller = model.bf16 || model.params_dtype != config::Precision::Fp32;
+  const bool is_smaller = model.bf16 || model.params_dtype != base::DType::F32;
   return has_its_sums && is_smaller ? config.runtime.logits_chunk : 0;
 }
 

@@ -21,9 +21,7 @@ auto of_home(All& all, Home home) {
 
 }  // namespace
 
-tensor::DType dtype_of(config::Precision precision) {
-  return precision == config::Precision::Fp32 ? DType::F32 : DType::BF16;
-}
+tensor::DType dtype_of(DType params) { return params == DType::F32 ? DType::F32 : DType::BF16; }
 
 Parameters::Parameters(Pool& pool,
                        tensor::Stream& stream,

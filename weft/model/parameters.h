@@ -102,6 +102,7 @@ class Parameters {
   bool copies_table_ = false;
 };
 
-tensor::DType dtype_of(config::Precision precision);
+// Format of params_dtype in memory. fp16 is not trained; counted runs keep it as bf16.
+tensor::DType dtype_of(tensor::DType params);
 
 }  // namespace weft::model

@@ -101,7 +101,7 @@ std::string model_text(const config::Config& config) {
                     experts,
                     static_cast<double>(parameters.total) / 1e6,
                     static_cast<double>(parameters.active) / 1e6,
-                    config::word(model.params_dtype));
+                    name_of(model.params_dtype));
 }
 
 std::string ranks_text(const config::Config& config) {

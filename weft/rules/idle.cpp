@@ -64,11 +64,11 @@ void judge_idle(Judge& judge) {
        "model.overlap_dispatch_backward_with_experts_wgrad",
        "model.expert_model_parallel_size = 1 sends no tokens");
   idle(judge,
-       !config.ddp.grad_reduce_in_fp32 && model.params_dtype == Precision::Fp32,
+       !config.ddp.grad_reduce_in_fp32 && model.params_dtype == base::DType::F32,
        "ddp.grad_reduce_in_fp32",
        "the parameters' dtype is fp32");
   idle(judge,
-       config.runtime.logits_chunk > 0 && model.params_dtype == Precision::Fp32,
+       config.runtime.logits_chunk > 0 && model.params_dtype == base::DType::F32,
        "runtime.logits_chunk",
        "a gradient in fp32 is as large as the logits, whose place it takes");
   idle(judge,

@@ -105,10 +105,10 @@ class Parts {
 template <typename Add>
 void add_state_dtypes(const OptimizerConfig& optimizer, const Add& add) {
   if (!optimizer.use_precision_aware_optimizer) return;
-  if (optimizer.exp_avg_dtype == MomentDtype::Fp8) {
+  if (optimizer.exp_avg_dtype == base::DType::F8E4M3) {
     add("moments in fp8", "optimizer.exp_avg_dtype");
   }
-  if (optimizer.exp_avg_sq_dtype == MomentDtype::Fp8) {
+  if (optimizer.exp_avg_sq_dtype == base::DType::F8E4M3) {
     add("moments in fp8", "optimizer.exp_avg_sq_dtype");
   }
 }
@@ -160,7 +160,7 @@ std::vector<Missing> missing_parts(const Config& config) {
   if (offloads(model, OffloadModule::FusedGroupMlp)) {
     add("offload of fused_group_mlp", "model.offload_modules");
   }
-  if (model.moe_router_dtype == RouterDtype::Fp64) add("an fp64 router", "model.moe_router_dtype");
+  if (model.moe_router_dtype == base::DType::F64) add("an fp64 router", "model.moe_router_dtype");
   if (model.moe_token_dispatcher_type == Dispatcher::AllToAllSeq) {
     add("the alltoall_seq dispatcher", "model.moe_token_dispatcher_type");
   }
@@ -168,7 +168,7 @@ std::vector<Missing> missing_parts(const Config& config) {
       model.moe_flex_dispatcher_backend == FlexBackend::NcclEp) {
     add("the ncclep backend", "model.moe_flex_dispatcher_backend");
   }
-  if (model.params_dtype == Precision::Fp16 && !model.fp16) add("fp16", "model.params_dtype");
+  if (model.params_dtype == base::DType::F16 && !model.fp16) add("fp16", "model.params_dtype");
   if (model.pipeline_dtype && *model.pipeline_dtype != model.params_dtype) {
     add("a dtype of its own between pipeline stages", "model.pipeline_dtype");
   }

@@ -53,12 +53,12 @@ void judge_dtypes_of_their_own(Judge& judge) {
 // digit would leave the moment unchanged. In fp16 the second moment is stored as its root, which
 // decays by half as much.
 struct LeastShare {
-  MomentDtype dtype = MomentDtype::Fp32;
+  base::DType dtype = base::DType::F32;
   double first = 0, second = 0;
 };
 constexpr LeastShare kLeastShares[] = {
-    {.dtype = MomentDtype::Bf16, .first = 1.0 / 256, .second = 1.0 / 256},
-    {.dtype = MomentDtype::Fp16, .first = 1.0 / 2048, .second = 1.0 / 1024}};
+    {.dtype = base::DType::BF16, .first = 1.0 / 256, .second = 1.0 / 256},
+    {.dtype = base::DType::F16, .first = 1.0 / 2048, .second = 1.0 / 1024}};
 
 void judge_standing_moments(Judge& judge) {
   const OptimizerConfig& optimizer = judge.config().optimizer;
@@ -90,7 +90,7 @@ void judge_standing_moments(Judge& judge) {
 void judge_half_masters(Judge& judge) {
   const Config& config = judge.config();
   if (!config.optimizer.use_precision_aware_optimizer) return;
-  if (config.optimizer.main_params_dtype != MainParamDtype::Fp16) return;
+  if (config.optimizer.main_params_dtype != base::DType::F16) return;
   judge.report("optimizer.main_params_dtype",
                "optimizer.main_params_dtype = fp16 keeps 11 bits of a master weight: a step that "
                "changes a weight by less than 1/4096 of it is lost",

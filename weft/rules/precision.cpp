@@ -23,37 +23,37 @@ void judge_two_halves(Judge& judge) {
 }
 
 // Dtype that model.bf16 and model.fp16 select; nullopt: neither or both.
-std::optional<Precision> switched_dtype(const ModelConfig& model) {
+std::optional<base::DType> switched_dtype(const ModelConfig& model) {
   if (model.bf16 == model.fp16) return std::nullopt;
-  return model.bf16 ? Precision::Bf16 : Precision::Fp16;
+  return model.bf16 ? base::DType::BF16 : base::DType::F16;
 }
 
 void judge_dtype_contradiction(Judge& judge) {
   const ModelConfig& model = judge.model();
   const auto asked = switched_dtype(model);
-  if (!asked || model.params_dtype == *asked || model.params_dtype == Precision::Fp32) return;
+  if (!asked || model.params_dtype == *asked || model.params_dtype == base::DType::F32) return;
   judge.report("model.params_dtype",
                text("model.params_dtype = {} beside model.{} = true",
-                    word(model.params_dtype),
-                    word(*asked)),
+                    name_of(model.params_dtype),
+                    name_of(*asked)),
                text("leave one of them out"));
 }
 
 void judge_dtype(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (const auto asked = switched_dtype(model)) {
-    if (model.params_dtype != Precision::Fp32) return;
-    judge.set("model.params_dtype", word(*asked), text("model.{} = true", word(*asked)));
-  } else if (!model.bf16 && model.params_dtype != Precision::Fp32) {
-    const std::string_view dtype = word(model.params_dtype);
+    if (model.params_dtype != base::DType::F32) return;
+    judge.set("model.params_dtype", name_of(*asked), text("model.{} = true", name_of(*asked)));
+  } else if (!model.bf16 && model.params_dtype != base::DType::F32) {
+    const std::string_view dtype = name_of(model.params_dtype);
     judge.set(text("model.{}", dtype), "true", text("model.params_dtype = {}", dtype));
   }
 }
 
 std::string_view optimizer_dtype(const OptimizerConfig& optimizer) {
-  return word(optimizer.bf16   ? Precision::Bf16
-              : optimizer.fp16 ? Precision::Fp16
-                               : Precision::Fp32);
+  return name_of(optimizer.bf16   ? base::DType::BF16
+                 : optimizer.fp16 ? base::DType::F16
+                                  : base::DType::F32);
 }
 
 bool optimizer_differs(const Config& config) {
@@ -81,7 +81,7 @@ void judge_aware_optimizer(Judge& judge) {
            optimizer_dtype(config.optimizer),
            config.model.bf16   ? "bf16"
            : config.model.fp16 ? "fp16"
-                               : word(config.model.params_dtype)),
+                               : name_of(config.model.params_dtype)),
       text("set optimizer.bf16={} optimizer.fp16={}",
            switch_word(config.model.bf16),
            switch_word(config.model.fp16)));
@@ -107,21 +107,21 @@ void judge_pipeline_dtype(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (model.pipeline_model_parallel_size <= 1 || model.pipeline_dtype) return;
   judge.set("model.pipeline_dtype",
-            word(model.params_dtype),
+            name_of(model.params_dtype),
             text("between stages (pp = {}) values keep their dtype, model.params_dtype = {}",
                  model.pipeline_model_parallel_size,
-                 word(model.params_dtype)));
+                 name_of(model.params_dtype)));
 }
 
 void judge_residual_dtype(Judge& judge) {
   const ModelConfig& model = judge.model();
   if (!model.fp32_residual_connection || !model.pipeline_dtype) return;
-  if (*model.pipeline_dtype == Precision::Fp32) return;
+  if (*model.pipeline_dtype == base::DType::F32) return;
   judge.set("model.pipeline_dtype",
             "fp32",
             text("model.fp32_residual_connection keeps in fp32 what stages exchange, and "
                  "model.pipeline_dtype = {}",
-                 word(*model.pipeline_dtype)),
+                 name_of(*model.pipeline_dtype)),
             "set model.pipeline_dtype=fp32");
 }
 

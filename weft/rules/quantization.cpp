@@ -120,7 +120,7 @@ void judge_grouped_weight(Judge& judge) {
   judge.report("model.moe_single_grouped_weight",
                text("model.moe_single_grouped_weight holds bf16, mxfp8 or nvfp4 parameters, and "
                     "model.params_dtype = {}, model.fp8 = {}, model.fp4_param = {}",
-                    word(model.params_dtype),
+                    name_of(model.params_dtype),
                     model.fp8 ? recipe_word(model) : "null",
                     model.fp4_param),
                "set model.bf16=true without model.fp8, model.fp8_recipe=mxfp8, or model.fp4_param");

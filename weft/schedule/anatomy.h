@@ -313,7 +313,7 @@ struct ReductionScope {
   Sums totals = Sums::None;
   Sums copied = Sums::None;  // dense gradients that several tensor-parallel ranks hold
   // Dtype of dense and expert gradients in flight; Fp32: not narrowed.
-  config::Precision wire = config::Precision::Fp32;
+  base::DType wire = base::DType::F32;
   derive::BufferScheme buffers = {};
 };
 

@@ -33,9 +33,9 @@ namespace {
 Sums sums_over(int ranks) { return ranks > 1 ? Sums::OverRanks : Sums::None; }
 
 // Dtype of narrowed gradients in flight; Fp32: not narrowed.
-config::Precision narrowed_wire(const config::Config& config) {
-  const config::Precision wire = derive::gradient_wire(config);
-  return wire == derive::main_gradients(config) ? config::Precision::Fp32 : wire;
+base::DType narrowed_wire(const config::Config& config) {
+  const base::DType wire = derive::gradient_wire(config);
+  return wire == derive::main_gradients(config) ? base::DType::F32 : wire;
 }
 
 TurnOrder order_of(const config::Config& config) {

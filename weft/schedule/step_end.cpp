@@ -61,7 +61,7 @@ std::vector<StepNodeAnatomy> training_end(const Anatomy& anatomy, const Reductio
   StepNodeAnatomy norm{.node = kNorm};
   const bool has_copies = sums.copied == Sums::OverRanks;
   StepNodeAnatomy copied{.node = kCopied, .lane = Lane::Tp};
-  const bool is_narrow = sums.wire != config::Precision::Fp32;
+  const bool is_narrow = sums.wire != base::DType::F32;
   std::vector<StepNodeAnatomy> widened;
   for (const BucketAnatomy& bucket : anatomy.buckets) {
     std::vector<Node> after;

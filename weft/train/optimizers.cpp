@@ -11,20 +11,6 @@ using model::Home;
 using tensor::DType;
 using tensor::Range;
 
-DType moment_dtype(config::MomentDtype dtype) {
-  switch (dtype) {
-    case config::MomentDtype::Fp32:
-      return DType::F32;
-    case config::MomentDtype::Fp16:
-      return DType::F16;
-    case config::MomentDtype::Bf16:
-      return DType::BF16;
-    case config::MomentDtype::Fp8:
-      break;
-  }
-  UNREACHABLE("moments of {}", config::word(dtype));
-}
-
 DType master_dtype(const config::Config& config) {
   if (derive::keeps_half_masters(config)) return DType::F16;
   return derive::keeps_remainders(config) ? DType::I16 : DType::F32;
@@ -91,8 +77,8 @@ class ShareMaker {
 
 optim::StateDtypes state_dtypes(const config::Config& config) {
   if (!config.optimizer.use_precision_aware_optimizer) return {};
-  return {.moment1 = moment_dtype(config.optimizer.exp_avg_dtype),
-          .moment2 = moment_dtype(config.optimizer.exp_avg_sq_dtype),
+  return {.moment1 = config.optimizer.exp_avg_dtype,
+          .moment2 = config.optimizer.exp_avg_sq_dtype,
           .master = master_dtype(config)};
 }
 

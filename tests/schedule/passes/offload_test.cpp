@@ -206,7 +206,7 @@ config::Config wide_config() {
   model.moe_router_topk = 8;
   model.moe_ffn_hidden_size = 768;
   model.moe_layer_freq = {1};
-  model.params_dtype = config::Precision::Bf16;
+  model.params_dtype = base::DType::BF16;
   config.train.micro_batch_size = 4;
   model.fine_grained_activation_offloading = true;
   model.offload_modules = {config::OffloadModule::ExpertFc1, config::OffloadModule::MoeAct};

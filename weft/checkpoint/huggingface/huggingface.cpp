@@ -27,7 +27,7 @@ TensorSource source_of(const SafetensorsFolder& weights) {
 std::vector<NewTensor> new_tensors(const HuggingFaceConfig& config,
                                    const std::vector<HuggingFaceTensor>& rows) {
   const FileDtype dtype =
-      config.model.params_dtype == config::Precision::Fp32 ? FileDtype::F32 : FileDtype::BF16;
+      config.model.params_dtype == base::DType::F32 ? FileDtype::F32 : FileDtype::BF16;
   std::vector<NewTensor> tensors;
   for (const HuggingFaceTensor& row : rows) {
     tensors.push_back({row.name, row.trained ? dtype : FileDtype::F32, row.shape});

@@ -31,8 +31,8 @@ std::int64_t expert_count(const HuggingFaceValues& keys, std::int64_t absent) {
   return count.value_or(absent);
 }
 
-config::Precision precision(const HuggingFaceValues& keys) {
-  std::optional<config::Precision> found;
+base::DType precision(const HuggingFaceValues& keys) {
+  std::optional<base::DType> found;
   for (const char* key : {"dtype", "torch_dtype"}) {
     const StrictJson* value = keys.find_value(key);
     if (value == nullptr) continue;
@@ -40,13 +40,13 @@ config::Precision precision(const HuggingFaceValues& keys) {
     if (!is_fp32 && *value != "bfloat16") {
       throw_wrong_value(*value, key, keys.file(), "\"float32\" or \"bfloat16\"");
     }
-    const auto dtype = is_fp32 ? config::Precision::Fp32 : config::Precision::Bf16;
+    const auto dtype = is_fp32 ? base::DType::F32 : base::DType::BF16;
     if (found && *found != dtype) {
       throw base::ConfigError(text("'{}': dtype and torch_dtype differ", keys.file()));
     }
     found = dtype;
   }
-  return found.value_or(config::Precision::Fp32);
+  return found.value_or(base::DType::F32);
 }
 
 void read_attention(const HuggingFaceValues& keys,

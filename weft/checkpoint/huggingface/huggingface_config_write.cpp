@@ -149,7 +149,7 @@ std::string huggingface_config_text(const HuggingFaceConfig& config) {
   base::Json json;
   json["architectures"] = std::vector<std::string_view>{kClasses[row(config.family)]};
   json["model_type"] = word(config.family);
-  json["torch_dtype"] = model.params_dtype == config::Precision::Fp32 ? "float32" : "bfloat16";
+  json["torch_dtype"] = model.params_dtype == base::DType::F32 ? "float32" : "bfloat16";
   json["vocab_size"] = model.vocab_size;
   json["hidden_size"] = model.hidden_size;
   json["num_hidden_layers"] = model.num_layers;

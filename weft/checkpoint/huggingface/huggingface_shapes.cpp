@@ -75,7 +75,7 @@ void read_what_all_have(ShapeValues& values, config::ModelConfig& model) {
   const StrictJson* dtype = values.find("dtype");
   if (dtype == nullptr) dtype = values.find("torch_dtype");
   values.note("torch_dtype");
-  if (dtype != nullptr && *dtype == "bfloat16") model.params_dtype = config::Precision::Bf16;
+  if (dtype != nullptr && *dtype == "bfloat16") model.params_dtype = base::DType::BF16;
   if (const StrictJson* width = values.find("intermediate_size")) {
     model.ffn_hidden_size =
         as_integer(*width, "intermediate_size", values.file(), 1, kLargestWidth);

@@ -26,7 +26,7 @@ struct DispatchOptions {
   std::int64_t experts = 64, topk = 8, ep = 8, hidden = 1024, tokens = 512;
   std::optional<std::int64_t> given_ranks_per_node;
   std::int64_t copy_tokens = 4096;
-  config::Precision dtype = config::Precision::Fp32;
+  base::DType dtype = base::DType::F32;
   int rounds = 3;
 
   std::int64_t ranks_per_node() const {
@@ -75,7 +75,7 @@ void check_shape(const DispatchOptions& options, std::vector<std::string>& compl
 // Approximate peak memory of the bench: three sets of rows in flight per rank, or five of the
 // copies at twice the width.
 double bytes_of(const DispatchOptions& options) {
-  const double size = options.dtype == config::Precision::Fp32 ? 4 : 2;
+  const double size = options.dtype == base::DType::F32 ? 4 : 2;
   const double row = static_cast<double>(options.hidden) * size;
   const auto tokens = static_cast<double>(options.tokens), ep = static_cast<double>(options.ep);
   const double in_flight = static_cast<double>(std::max(options.ep, options.topk)) * tokens;
@@ -171,8 +171,7 @@ int run_dispatch(const DispatchOptions& options) {
          .hidden = {options.hidden, 2 * options.hidden},
          .threads = threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1},
          .ranks = options.ep,
-         .dtype =
-             options.dtype == config::Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16,
+         .dtype = options.dtype == base::DType::F32 ? tensor::DType::F32 : tensor::DType::BF16,
          .rounds = 4 * options.rounds,
          .stop = &stop,
          .progress = progress("copies")});
@@ -228,9 +227,9 @@ void add_bench_dispatch(CLI::App& bench, Action& chosen) {
          0,
          1 << 24);
   dispatch->add_option("--dtype", options->dtype, "of what travels")
-      ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, config::Precision>>{
-                                              {"fp32", config::Precision::Fp32},
-                                              {"bf16", config::Precision::Bf16}})
+      ->transform(CLI::CheckedTransformer(
+                      std::vector<std::pair<std::string, base::DType>>{{"fp32", base::DType::F32},
+                                                                       {"bf16", base::DType::BF16}})
                       .description(""))
       ->type_name("bf16|fp32")
       ->default_str("fp32");

@@ -84,7 +84,7 @@ const kernels::Gpu& first_gpu(const kernels::GpuReport& report) {
 
 std::string model_text(const config::Config& config) {
   return text("{}, {} of width {}, {}, {} x {} tokens",
-              config.model.params_dtype == config::Precision::Bf16 ? "bf16" : "fp32",
+              config.model.params_dtype == base::DType::BF16 ? "bf16" : "fp32",
               base::counted(config.model.num_layers, "layer"),
               config.model.hidden_size,
               base::counted(config.model.experts(), "expert"),

@@ -200,7 +200,7 @@ std::string to_text(const DispatchReport& report) {
       model.moe_router_topk,
       base::counted(report.tokens, "token"),
       model.hidden_size,
-      config::word(model.params_dtype));
+      name_of(model.params_dtype));
   all += traffic_table(report) + "\n";
   all += text("dispatch + combine over: {}\n", describe(report.bench.fabric));
   if (report.bench.one_machine.ranks_per_node != report.bench.fabric.ranks_per_node) {
@@ -225,7 +225,7 @@ Json to_json(const DispatchReport& report) {
             {"ranks_per_node", report.config.runtime.ranks_per_node.value()},
             {"hidden", model.hidden_size},
             {"tokens", report.tokens},
-            {"dtype", config::word(model.params_dtype)},
+            {"dtype", name_of(model.params_dtype)},
             {"fabric", json_of(report.bench.fabric)},
             {"one_node_fabric", json_of(report.bench.one_machine)},
             {"dispatchers", Json::array()},

@@ -57,13 +57,13 @@ checkpoint::StoredCheckpoint open_checkpoint(const std::string& folder) {
 
 // fp32 weights of a bf16 run come from its optimizer's masters.
 WeightsFrom source_of(const ConvertOptions& options, config::ModelConfig& model) {
-  using config::Precision;
+  using base::DType;
   if (options.dtype.empty()) return WeightsFrom::Weights;
-  const Precision asked = options.dtype == "fp32" ? Precision::Fp32 : Precision::Bf16;
+  const DType asked = options.dtype == "fp32" ? DType::F32 : DType::BF16;
   if (options.dtype != "fp32" && options.dtype != "bf16") {
     throw base::ConfigError(text("--dtype={}: fp32 or bf16 is needed", base::shown(options.dtype)));
   }
-  const bool is_widened = model.params_dtype != Precision::Fp32 && asked == Precision::Fp32;
+  const bool is_widened = model.params_dtype != DType::F32 && asked == DType::F32;
   model.params_dtype = asked;
   return is_widened ? WeightsFrom::Masters : WeightsFrom::Weights;
 }
@@ -90,7 +90,7 @@ Converted to_huggingface(const ConvertOptions& options) {
   return {.from = from.folder.string(),
           .to = options.to_hf,
           .family = std::string(word(written.family)),
-          .dtype = std::string(config::word(model.params_dtype)),
+          .dtype = std::string(name_of(model.params_dtype)),
           .step = from.manifest.step,
           .parameters = numbers_of(checkpoint::parameters(model)),
           .bytes = bytes};
@@ -111,7 +111,7 @@ Converted to_checkpoint(const ConvertOptions& options) {
       [](std::string_view) { return false; },
       config);
   const bool is_narrow = from.holds_only(checkpoint::FileDtype::BF16);
-  config.model.params_dtype = is_narrow ? config::Precision::Bf16 : config::Precision::Fp32;
+  config.model.params_dtype = is_narrow ? base::DType::BF16 : base::DType::F32;
   const std::int64_t numbers = numbers_of(from.parameters());
   const auto bytes = static_cast<std::uint64_t>(numbers) * (is_narrow ? 2 : 4);
   ByteMeter meter(bytes);
@@ -123,7 +123,7 @@ Converted to_checkpoint(const ConvertOptions& options) {
   return {.from = options.folder,
           .to = options.to_weft,
           .family = std::string(word(from.family())),
-          .dtype = std::string(config::word(config.model.params_dtype)),
+          .dtype = std::string(name_of(config.model.params_dtype)),
           .parameters = numbers,
           .bytes = manifest.files.front().bytes};
 }

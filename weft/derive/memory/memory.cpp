@@ -47,38 +47,25 @@ std::int64_t offloaded(const Config& config, std::int64_t parameters, std::int64
 }
 
 bool is_fp32(const Config& config) {
-  return config.model.params_dtype == Precision::Fp32 && !config.model.bf16 && !config.model.fp16;
-}
-
-std::int64_t moment_bytes(MomentDtype dtype) {
-  switch (dtype) {
-    case MomentDtype::Fp32:
-      return 4;
-    case MomentDtype::Fp16:
-    case MomentDtype::Bf16:
-      return 2;
-    case MomentDtype::Fp8:
-      return 1;
-  }
-  return 4;
+  return config.model.params_dtype == base::DType::F32 && !config.model.bf16 && !config.model.fp16;
 }
 
 bool has_bf16_weights(const Config& config) {
-  return config.model.bf16 || config.model.params_dtype == Precision::Bf16;
+  return config.model.bf16 || config.model.params_dtype == base::DType::BF16;
 }
 
 }  // namespace
 
 bool keeps_half_masters(const Config& config) {
   return has_bf16_weights(config) && config.optimizer.use_precision_aware_optimizer &&
-         config.optimizer.main_params_dtype == MainParamDtype::Fp16;
+         config.optimizer.main_params_dtype == base::DType::F16;
 }
 
 bool keeps_remainders(const Config& config) {
   const OptimizerConfig& optimizer = config.optimizer;
   return has_bf16_weights(config) && optimizer.use_precision_aware_optimizer &&
          optimizer.store_param_remainders && !optimizer.optimizer_cpu_offload &&
-         optimizer.main_params_dtype == MainParamDtype::Fp32;
+         optimizer.main_params_dtype == base::DType::F32;
 }
 
 ParameterBytes bytes_of_parameter(const Config& config) {
@@ -86,12 +73,11 @@ ParameterBytes bytes_of_parameter(const Config& config) {
   if (is_fp32(config)) bytes = {.weight = 4, .gradient = 4, .optimizer = 8};
   const OptimizerConfig& optimizer = config.optimizer;
   if (!optimizer.use_precision_aware_optimizer) return bytes;
-  if (optimizer.main_grads_dtype == MainGradDtype::Bf16) bytes.gradient = 2;
+  if (optimizer.main_grads_dtype == base::DType::BF16) bytes.gradient = 2;
   bytes.optimizer =
-      moment_bytes(optimizer.exp_avg_dtype) + moment_bytes(optimizer.exp_avg_sq_dtype);
+      base::size_of(optimizer.exp_avg_dtype) + base::size_of(optimizer.exp_avg_sq_dtype);
   if (is_fp32(config)) return bytes;
-  const bool is_small =
-      keeps_remainders(config) || optimizer.main_params_dtype == MainParamDtype::Fp16;
+  const bool is_small = keeps_remainders(config) || optimizer.main_params_dtype == base::DType::F16;
   bytes.optimizer += is_small ? 2 : 4;
   return bytes;
 }

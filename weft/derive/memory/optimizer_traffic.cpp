@@ -28,7 +28,7 @@ OptimizerTraffic optimizer_traffic(const config::Config& config) {
 }
 
 double reduced_bytes(const config::Config& config) {
-  return gradient_wire(config) == config::Precision::Fp32 ? kFullBytes : kHalfBytes;
+  return gradient_wire(config) == base::DType::F32 ? kFullBytes : kHalfBytes;
 }
 
 double gathered_bytes(const config::Config& config) {

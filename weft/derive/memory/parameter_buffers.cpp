@@ -62,16 +62,17 @@ BufferScheme buffer_scheme(const config::Config& config, int pp_rank) {
           .gradients = main_gradients(config)};
 }
 
-config::Precision main_gradients(const config::Config& config) {
+base::DType main_gradients(const config::Config& config) {
   const config::OptimizerConfig& optimizer = config.optimizer;
-  const bool is_narrow = optimizer.use_precision_aware_optimizer &&
-                         optimizer.main_grads_dtype == config::MainGradDtype::Bf16;
-  return is_narrow ? config::Precision::Bf16 : config::Precision::Fp32;
+  const bool is_narrow =
+      optimizer.use_precision_aware_optimizer && optimizer.main_grads_dtype == base::DType::BF16;
+  return is_narrow ? base::DType::BF16 : base::DType::F32;
 }
 
-config::Precision gradient_wire(const config::Config& config) {
-  if (main_gradients(config) == config::Precision::Bf16) return config::Precision::Bf16;
-  return config.ddp.grad_reduce_in_fp32 ? config::Precision::Fp32 : config.model.params_dtype;
+base::DType gradient_wire(const config::Config& config) {
+  if (main_gradients(config) == base::DType::BF16) return base::DType::BF16;
+  if (config.ddp.grad_reduce_in_fp32) return base::DType::F32;
+  return config.model.params_dtype;
 }
 
 BufferLayout lay_out(const config::ModelConfig& model,

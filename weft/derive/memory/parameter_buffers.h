@@ -12,7 +12,7 @@ namespace weft::derive {
 // By home. Untrained parameters are one bucket without exchange.
 struct BufferScheme {
   BufferRules dense, expert;
-  config::Precision gradients = config::Precision::Fp32;
+  base::DType gradients = base::DType::F32;
 
   BufferRules of(Home home) const;
 };
@@ -22,9 +22,9 @@ struct BufferScheme {
 BufferScheme buffer_scheme(const config::Config& config, int pp_rank);
 
 // Dtype of stored gradients: fp32, or bf16 by optimizer.main_grads_dtype.
-config::Precision main_gradients(const config::Config& config);
+base::DType main_gradients(const config::Config& config);
 // Dtype of gradients in flight: never wider than stored.
-config::Precision gradient_wire(const config::Config& config);
+base::DType gradient_wire(const config::Config& config);
 
 // Layout of a rank's parameters of one home; they are given in order of use.
 BufferLayout lay_out(const config::ModelConfig& model,

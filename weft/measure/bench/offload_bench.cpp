@@ -52,7 +52,7 @@ class OffloadedSteps {
 
  private:
   void count_bytes() {
-    const bool is_fp32 = config_.model.params_dtype == config::Precision::Fp32;
+    const bool is_fp32 = config_.model.params_dtype == DType::F32;
     const double weight = is_fp32 ? kFp32 : kFp32 / 2;
     for (const schedule::OffloadedAnatomy& one : engine_.plan().anatomy.offloaded) {
       result_.parameters += one.elements.count;
@@ -62,7 +62,7 @@ class OffloadedSteps {
     const double parameters = number(result_.parameters);
     // The gradient is read; two moments and the master weight are read and written; the new weight
     // is written unless it is the master itself.
-    const bool are_wide = derive::main_gradients(config_) == config::Precision::Fp32;
+    const bool are_wide = derive::main_gradients(config_) == DType::F32;
     const double gradient = are_wide ? kFp32 : kFp32 / 2;
     result_.memory_bytes = parameters * (gradient + 6 * kFp32 + (is_fp32 ? 0 : weight));
     result_.down_bytes = parameters * gradient;

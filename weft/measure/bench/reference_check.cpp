@@ -261,10 +261,10 @@ std::vector<Check> check_ranks(const rules::JudgedConfig& config,
                                const checkpoint::ReferenceRun& reference,
                                const checkpoint::Bf16Reference* bf16,
                                const Process& process) {
-  const bool in_bf16 = config->model.params_dtype == config::Precision::Bf16;
+  const bool in_bf16 = config->model.params_dtype == DType::BF16;
   CHECK(in_bf16 == (bf16 != nullptr),
         "{} against what was computed in {}",
-        config::word(config->model.params_dtype),
+        name_of(config->model.params_dtype),
         bf16 == nullptr ? "fp32" : "bf16");
   std::vector<Check> result;
   launch(config, process, [&](comm::Endpoint& endpoint) {

@@ -98,13 +98,13 @@ void keep_remainders(Config& config) {
 
 void shrink_moments(Config& config) {
   keep_remainders(config);
-  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = config::MomentDtype::Bf16;
+  config.optimizer.exp_avg_dtype = config.optimizer.exp_avg_sq_dtype = base::DType::BF16;
 }
 
 // Halves gradients of bf16 weights; gradients of fp32 weights keep their width.
 void shrink_gradients(Config& config) {
   keep_remainders(config);
-  config.optimizer.main_grads_dtype = config::MainGradDtype::Bf16;
+  config.optimizer.main_grads_dtype = base::DType::BF16;
 }
 
 // True if the config is legal as written and as counted.

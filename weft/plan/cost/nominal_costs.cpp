@@ -193,7 +193,7 @@ class Pricing {
 
   // Bytes of a gradient on the wire.
   double gradient_width() const {
-    const bool is_wide = derive::gradient_wire(config_) == config::Precision::Fp32;
+    const bool is_wide = derive::gradient_wire(config_) == base::DType::F32;
     return is_wide ? kGradientBytes : kGradientBytes / 2;
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Works for judged and unjudged configs: params_dtype follows bf16 and fp16.
 Number wide_number(const ModelConfig& model) {
-  const bool is_fp32 = model.params_dtype == config::Precision::Fp32 && !model.bf16 && !model.fp16;
+  const bool is_fp32 = model.params_dtype == base::DType::F32 && !model.bf16 && !model.fp16;
   return is_fp32 && !model.fp8 && !model.fp4 ? Number::Fp32 : Number::Bf16;
 }
 

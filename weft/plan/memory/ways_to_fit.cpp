@@ -67,12 +67,12 @@ std::optional<FitWay> with_bits(const PlanAsk& ask, const FewerBits& bits) {
   bool& is_aware = optimizer.use_precision_aware_optimizer;
   set("optimizer.use_precision_aware_optimizer", is_aware, true, "true");
   if (bits.moments) {
-    constexpr auto kShort = config::MomentDtype::Bf16;
+    constexpr auto kShort = base::DType::BF16;
     set("optimizer.exp_avg_dtype", optimizer.exp_avg_dtype, kShort, "bf16");
     set("optimizer.exp_avg_sq_dtype", optimizer.exp_avg_sq_dtype, kShort, "bf16");
   }
   if (bits.gradients) {
-    constexpr auto kShort = config::MainGradDtype::Bf16;
+    constexpr auto kShort = base::DType::BF16;
     set("optimizer.main_grads_dtype", optimizer.main_grads_dtype, kShort, "bf16");
   }
   if (!may || words.empty()) return std::nullopt;

@@ -203,7 +203,7 @@ class RowReader {
   void set_number(ModelConfig& model) const {
     const std::string written = letters_of(cell("precision"));
     model.bf16 = true;
-    model.params_dtype = config::Precision::Bf16;
+    model.params_dtype = base::DType::BF16;
     model.fp8.reset();
     model.fp4.reset();
     if (written.starts_with("bf16")) return;

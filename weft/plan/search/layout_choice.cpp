@@ -306,7 +306,7 @@ void set_number(Config& config, Number number) {
   const bool is_fp32 = number == Number::Fp32;
   model.bf16 = !is_fp32;
   model.fp16 = false;
-  model.params_dtype = is_fp32 ? config::Precision::Fp32 : config::Precision::Bf16;
+  model.params_dtype = is_fp32 ? base::DType::F32 : base::DType::BF16;
   config.optimizer.bf16 = !is_fp32;
   model.fp8.reset();
   model.fp4.reset();

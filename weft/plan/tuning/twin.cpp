@@ -74,16 +74,19 @@ void leave_governed(TwinDraft& draft) {
 // bf16 stands for every precision below fp32.
 void keep_precision(const Config& model, TwinDraft& draft) {
   const bool low = model.model.bf16 || model.model.fp16 || model.model.fp8 || model.model.fp4 ||
-                   model.model.params_dtype != Precision::Fp32;
+                   model.model.params_dtype != base::DType::F32;
   if (!low) return;
   const std::string why = "bf16 stands for every precision below fp32";
-  draft.set("model.params_dtype", draft.config.model.params_dtype, Precision::Bf16, why);
+  draft.set("model.params_dtype",
+            draft.config.model.params_dtype,
+            config::ParamsDType(DType::BF16),
+            why);
   draft.set("model.bf16", draft.config.model.bf16, true, why);
   draft.set("optimizer.fp16", draft.config.optimizer.fp16, false, why);
   if (draft.config.model.pipeline_dtype) {
     draft.set("model.pipeline_dtype",
               draft.config.model.pipeline_dtype,
-              std::optional<Precision>(Precision::Bf16),
+              std::optional<config::ParamsDType>(DType::BF16),
               why);
   }
 }
@@ -101,10 +104,10 @@ void keep_balancing(TwinDraft& draft) {
 }
 
 void keep_router(TwinDraft& draft) {
-  if (draft.config.model.moe_router_dtype != RouterDtype::Fp64) return;
+  if (draft.config.model.moe_router_dtype != base::DType::F64) return;
   draft.set("model.moe_router_dtype",
             draft.config.model.moe_router_dtype,
-            std::optional<RouterDtype>(RouterDtype::Fp32),
+            std::optional<config::RouterDType>(DType::F32),
             "not built yet: an fp64 router");
 }
 

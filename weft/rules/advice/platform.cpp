@@ -14,7 +14,7 @@ using base::text;
 
 std::optional<Note> router_in_fp32(const Config& config) {
   const bool gpu = config.hardware.gpu || config.hardware.compute_capability;
-  if (!gpu || config.model.experts() < 2 || config.model.moe_router_dtype == RouterDtype::Fp32) {
+  if (!gpu || config.model.experts() < 2 || config.model.moe_router_dtype == base::DType::F32) {
     return {};
   }
   if (config.model.moe_router_dtype) return {};

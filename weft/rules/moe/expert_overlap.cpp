@@ -12,7 +12,7 @@ namespace {
 using base::text;
 
 bool in_fp32(const ModelConfig& model) {
-  return !model.bf16 && !model.fp16 && model.params_dtype == Precision::Fp32;
+  return !model.bf16 && !model.fp16 && model.params_dtype == base::DType::F32;
 }
 
 bool has_experts(const Judge& judge) { return judge.model().experts() > 1; }

@@ -49,13 +49,13 @@ void judge_ncclep_weights(Judge& judge) {
 }
 
 bool sends_mxfp8(const ModelConfig& model) {
-  return model.moe_dispatch_fwd_dtype == WireDtype::Mxfp8 ||
-         model.moe_combine_bwd_dtype == WireDtype::Mxfp8;
+  return model.moe_dispatch_fwd_dtype == base::DType::MXFP8 ||
+         model.moe_combine_bwd_dtype == base::DType::MXFP8;
 }
 
 const char* mxfp8_key(const ModelConfig& model) {
-  return model.moe_dispatch_fwd_dtype == WireDtype::Mxfp8 ? "model.moe_dispatch_fwd_dtype"
-                                                          : "model.moe_combine_bwd_dtype";
+  return model.moe_dispatch_fwd_dtype == base::DType::MXFP8 ? "model.moe_dispatch_fwd_dtype"
+                                                            : "model.moe_combine_bwd_dtype";
 }
 
 // Names the carrier of the rows in place of ncclep.

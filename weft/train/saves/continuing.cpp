@@ -31,7 +31,7 @@ class Continuing {
  private:
   void set_model() {
     if (!is_chosen_("model.bf16")) {
-      set("model.params_dtype", config::word(folder_.params_dtype), "the dtype of the folder");
+      set("model.params_dtype", name_of(folder_.params_dtype), "the dtype of the folder");
     }
     const std::int64_t positions = folder_.max_position_embeddings.value_or(kContinuedTokens);
     set("model.seq_length",
