@@ -46,8 +46,8 @@ TEST(Hardware, EveryFileIsWholeAndSaysWhereItsNumbersComeFrom) {
     const Hardware hardware = find_hardware(kFolder, name);
     EXPECT_EQ(hardware.name, name);
     EXPECT_FALSE(hardware.summary.empty());
-    EXPECT_GT(hardware.gemm_rate(Number::Bf16), 0);
-    EXPECT_LT(hardware.gemm_rate(Number::Bf16), hardware.peak(Number::Bf16));
+    EXPECT_GT(hardware.gemm_rate(DType::BF16), 0);
+    EXPECT_LT(hardware.gemm_rate(DType::BF16), hardware.peak(DType::BF16));
     EXPECT_NE(content_of(name).find("As advertised"), std::string::npos);
   }
 }

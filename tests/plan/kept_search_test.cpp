@@ -24,7 +24,7 @@ KeptSearch some_search() {
                                        .order = StepOrder::MergedDelayed,
                                        .recompute = 1,
                                        .graphs = Graphs::Whole,
-                                       .number = Number::Mxfp8},
+                                       .number = DType::MXFP8},
                                       1234.5678901234567);
   kept.top = 2;
   kept.search.shapes = 12;
@@ -128,7 +128,7 @@ TEST(KeptSearch, EveryPartOfTheQuestionCounts) {
   EXPECT_TRUE(changed([](PlanAsk& other) { other.hardware.nic_gbps += 1; }));
   EXPECT_TRUE(changed([](PlanAsk& other) { other.hardware.launch_us *= 1.0000001; }));
   EXPECT_TRUE(changed([](PlanAsk& other) { other.routing.imbalance = 1.5; }));
-  EXPECT_TRUE(changed([](PlanAsk& other) { other.numbers = {Number::Fp8}; }));
+  EXPECT_TRUE(changed([](PlanAsk& other) { other.numbers = {DType::F8E4M3}; }));
   EXPECT_TRUE(changed([](PlanAsk& other) { other.is_safe = true; }));
 }
 

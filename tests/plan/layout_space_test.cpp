@@ -66,7 +66,7 @@ PlanAsk blackwell_ask() {
   PlanAsk ask = small_ask();
   ask.hardware = find_hardware(kHardware, "gb200");
   ask.start.hardware.gpu = config::Gpu::Gb200;
-  set_number(ask.start, Number::Mxfp8);
+  set_number(ask.start, DType::MXFP8);
   return ask;
 }
 
@@ -92,7 +92,7 @@ TEST(LayoutSpace, AWholeStepIsCapturedWhereRowsHaveABudget) {
   other.offload = 1;
   EXPECT_FALSE(may(other)) << "the stash keeps those rows";
   PlanAsk wide = blackwell_ask();
-  set_number(wide.start, Number::Bf16);
+  set_number(wide.start, DType::BF16);
   const std::vector<Graphs> graphs = LayoutSpace(wide).graphs_of(choice);
   EXPECT_EQ(std::ranges::find(graphs, Graphs::Whole), graphs.end());
 }

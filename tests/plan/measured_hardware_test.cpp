@@ -59,8 +59,8 @@ TimedMachine cores() {
                        .link_rate = 15e9,
                        .link_rate_both = 10e9,
                        .launch_seconds = 1e-6};
-  machine.flop_rate[static_cast<std::size_t>(Number::Fp32)] = 50e9;
-  machine.flop_rate[static_cast<std::size_t>(Number::Bf16)] = 30e9;
+  machine.flop_rate[DType::F32] = 50e9;
+  machine.flop_rate[DType::BF16] = 30e9;
   for (const double rows : {8, 32, 128}) {
     machine.products.push_back(
         {.m = rows, .n = 512, .k = 512, .seconds = 2 * rows * 512 * 512 / 45e9});
@@ -77,9 +77,9 @@ TimedMachine card() {
   machine.host_memory_free = 0.9;
   machine.host_copy_rate = 60e9;
   machine.copy_rate = 4e12;
-  machine.flop_rate.fill(0);
-  machine.flop_rate[static_cast<std::size_t>(Number::Fp32)] = 50e12;
-  machine.flop_rate[static_cast<std::size_t>(Number::Bf16)] = 780e12;
+  machine.flop_rate = {};
+  machine.flop_rate[DType::F32] = 50e12;
+  machine.flop_rate[DType::BF16] = 780e12;
   return machine;
 }
 
@@ -118,7 +118,7 @@ TEST(MeasuredHardware, TheFileIsReadBackAndSaysWhereEachNumberIsFrom) {
   }
   EXPECT_EQ(hardware.memory_gbps, 30);
   EXPECT_EQ(hardware.gpus_per_node, 2);
-  EXPECT_EQ(hardware.peak(Number::Fp32), 50e9);
+  EXPECT_EQ(hardware.peak(DType::F32), 50e9);
   EXPECT_EQ(hardware.host_room(), 0);
   EXPECT_NEAR(hardware.dispatch_sms, 0.08, 1e-9);
 }
@@ -143,9 +143,9 @@ TEST(MeasuredHardware, OtherRunsArePricedByIt) {
 
 TEST(MeasuredHardware, ProductsThatAreFasterThanTheMeasuredPeakRaiseIt) {
   TimedMachine slow = cores();
-  slow.flop_rate[static_cast<std::size_t>(Number::Fp32)] = 35e9;
+  slow.flop_rate[DType::F32] = 35e9;
   const MeasuredHardware measured = measured_hardware(small_run(), made_up(), slow, {});
-  EXPECT_GT(measured.hardware.peak(Number::Fp32), 39e9);
+  EXPECT_GT(measured.hardware.peak(DType::F32), 39e9);
   EXPECT_NE(measured.sources.at("peak_fp32_tflops").find("the run"), std::string::npos);
   EXPECT_NEAR(over_calibrated(small_run(), read_back(measured)), 1, 0.05);
 }
@@ -192,10 +192,10 @@ TEST(MeasuredHardware, ACardTakesWhatJoinsSeveralFromOneLikeIt) {
   EXPECT_EQ(hardware.nvlink_gbps, h200.nvlink_gbps);
   EXPECT_EQ(hardware.nvlink_domain, h200.nvlink_domain);
   EXPECT_EQ(measured.sources.at("nvlink_gbps"), "not measured: as of h200");
-  EXPECT_EQ(hardware.peak(Number::Bf16), 780e12);
-  EXPECT_LT(hardware.gemm_rate(Number::Bf16), 780e12);
-  EXPECT_GT(hardware.gemm_rate(Number::Bf16), 450e12);
-  EXPECT_EQ(hardware.peak(Number::Fp8), 0);
+  EXPECT_EQ(hardware.peak(DType::BF16), 780e12);
+  EXPECT_LT(hardware.gemm_rate(DType::BF16), 780e12);
+  EXPECT_GT(hardware.gemm_rate(DType::BF16), 450e12);
+  EXPECT_EQ(hardware.peak(DType::F8E4M3), 0);
   EXPECT_EQ(hardware.memory_gbps, 4000);
   EXPECT_GT(hardware.host_room(), 0);
   EXPECT_NE(
@@ -216,7 +216,7 @@ TEST(MeasuredHardware, AbsurdMeasurementsMakeNoFile) {
   EXPECT_NE(said([](TimedMachine& machine) { machine.copy_rate = std::nan(""); }), "");
   EXPECT_NE(said([](TimedMachine& machine) { machine.copy_rate = 1e3; }).find("memory_gbps"),
             std::string::npos);
-  EXPECT_NE(said([](TimedMachine& machine) { machine.flop_rate.fill(0); }).find("products in fp32"),
+  EXPECT_NE(said([](TimedMachine& machine) { machine.flop_rate = {}; }).find("products in fp32"),
             std::string::npos);
   EXPECT_NE(said([](TimedMachine& machine) { machine.reserved_bytes = 13e9; }).find("reserved_gb"),
             std::string::npos);

@@ -49,7 +49,7 @@ MeasuredRuns some_runs() {
 
 config::Config planned(const std::string& model) {
   config::Config config = model_named(model);
-  set_number(config, Number::Bf16);
+  set_number(config, DType::BF16);
   config.runtime.world_size = 8;
   return config;
 }

@@ -229,7 +229,7 @@ TEST(Price, FewerBitsAreFasterAndOnlyWhereTheGpuHasThem) {
   narrow.model.fp8_recipe = config::Fp8Recipe::Mxfp8;
   const Hardware gb200 = gpu("gb200");
   EXPECT_LT(price_step(narrow, gb200).compute.products, price_step(qwen(), gb200).compute.products);
-  EXPECT_EQ(gpu("h100").peak(Number::Mxfp8), 0);
+  EXPECT_EQ(gpu("h100").peak(DType::MXFP8), 0);
 }
 
 TEST(Price, TheBusiestRankSetsThePace) {

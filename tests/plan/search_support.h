@@ -23,7 +23,7 @@ inline PlanAsk small_ask() {
   model.num_moe_experts = 16;
   model.moe_ffn_hidden_size = 4096;
   model.moe_router_topk = 2;
-  set_number(ask.start, Number::Bf16);
+  set_number(ask.start, DType::BF16);
   ask.start.train.global_batch_size = 64;
   ask.start.runtime.world_size = 16;
   ask.start.runtime.device = config::DeviceKind::Cuda;

@@ -288,9 +288,9 @@ TEST(Search, SeveralFormatsAreSearchedAndUnevenRoutingCosts) {
   ask.pinned.insert("model.expert_model_parallel_size");
   ask.pinned.insert("train.micro_batch_size");
   const double even = search(ask).ranked.front().price.step_ms;
-  ask.numbers = {Number::Bf16, Number::Fp8};
+  ask.numbers = {DType::BF16, DType::F8E4M3};
   const PricedLayout faster = search(ask).ranked.front();
-  EXPECT_EQ(faster.choice.number, Number::Fp8);
+  EXPECT_EQ(faster.choice.number, DType::F8E4M3);
   EXPECT_LT(faster.price.step_ms, even);
   ask.numbers.clear();
   ask.routing.skew = 0.5;

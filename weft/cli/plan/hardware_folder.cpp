@@ -72,12 +72,12 @@ plan::Hardware chosen_hardware(const std::string& named, const config::Config& c
 }
 
 void require_products(const config::Config& config, const plan::Hardware& hardware) {
-  const plan::Number number = plan::number_of(config.model);
+  const base::DType number = plan::number_of(config.model);
   if (hardware.peak(number) > 0) return;
   throw base::ConfigError(base::text(
       "{} has no matrix products in {}{}: use another precision or another GPU, as in --gpu=gb200",
       hardware.name,
-      plan::word(number),
+      name_of(number),
       hardware.program == plan::Program::Weft ? " under Weft" : ""));
 }
 

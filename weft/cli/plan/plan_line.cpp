@@ -91,7 +91,7 @@ std::optional<PlanOptions> question_of_line(const PlanOptions& options) {
   if (search.gpus == 0) search.gpus = config.runtime.world_size.value_or(0);
   if (search.batch == 0) search.batch = config.train.global_batch_size;
   if (search.sequence == 0) search.sequence = config.model.seq_length;
-  if (search.precision.empty()) search.precision = plan::word(plan::number_of(config.model));
+  if (search.precision.empty()) search.precision = name_of(plan::number_of(config.model));
   if (question.gpu.empty() && config.hardware.gpu) {
     question.gpu = config::word(*config.hardware.gpu);
   }

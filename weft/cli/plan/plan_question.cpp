@@ -22,22 +22,21 @@ using base::text;
 
 // Formats to search: "bf16", several, or all of the GPU. fp32 is left out on GPUs whose tensor
 // cores are many times faster in every other format.
-std::vector<plan::Number> numbers_asked(const std::string& asked_for,
-                                        const config::ModelConfig& model,
-                                        const plan::Hardware& hardware) {
+std::vector<base::DType> numbers_asked(const std::string& asked_for,
+                                       const config::ModelConfig& model,
+                                       const plan::Hardware& hardware) {
   const bool is_gpu = hardware.device == config::DeviceKind::Cuda;
-  const plan::Number usual = is_gpu ? plan::Number::Bf16 : plan::number_of(model);
-  const std::string written = asked_for.empty() ? std::string(word(usual)) : asked_for;
-  std::vector<plan::Number> known, asked;
+  const base::DType usual = is_gpu ? base::DType::BF16 : plan::number_of(model);
+  const std::string written = asked_for.empty() ? std::string(name_of(usual)) : asked_for;
+  std::vector<base::DType> known, asked;
   std::vector<std::string> has;
-  for (int i = 0; i < plan::kNumbers; ++i) {
-    const auto number = static_cast<plan::Number>(i);
+  for (const base::DType number : plan::kProductFormats) {
     if (hardware.peak(number) <= 0) continue;
     known.push_back(number);
-    has.emplace_back(word(number));
+    has.emplace_back(name_of(number));
   }
   if (written == "all") {
-    if (is_gpu) std::erase(known, plan::Number::Fp32);
+    if (is_gpu) std::erase(known, base::DType::F32);
     return known;
   }
   for (const std::string& each : base::split(written, ',')) {
@@ -48,7 +47,7 @@ std::vector<plan::Number> numbers_asked(const std::string& asked_for,
                                    hardware.name,
                                    fmt::join(has, ", ")));
     }
-    const plan::Number number = known[static_cast<std::size_t>(found - has.begin())];
+    const base::DType number = known[static_cast<std::size_t>(found - has.begin())];
     if (std::ranges::find(asked, number) == asked.end()) asked.push_back(number);
   }
   return asked;
@@ -101,7 +100,7 @@ std::vector<std::string> key_words(const PlanOptions& options) {
 
 void set_question(const SearchOptions& search,
                   const plan::Hardware& hardware,
-                  plan::Number number,
+                  base::DType number,
                   config::Config& config) {
   plan::set_number(config, number);
   config.runtime.world_size = search.gpus;
@@ -138,9 +137,9 @@ void leave_order_open(config::Config& config, plan::PinnedKeys& pinned) {
 config::Config own_run(const config::Config& recipe,
                        const PlanOptions& options,
                        const plan::Hardware& hardware,
-                       const std::vector<plan::Number>& numbers) {
+                       const std::vector<base::DType>& numbers) {
   config::Config config = words::with_words(recipe, key_words(options));
-  const plan::Number own = plan::number_of(config.model);
+  const base::DType own = plan::number_of(config.model);
   const config::ModelConfig model = config.model;
   const bool is_asked = std::ranges::find(numbers, own) != numbers.end();
   set_question(options.search, hardware, is_asked ? own : numbers.front(), config);
@@ -169,7 +168,7 @@ plan::Hardware hardware_asked(const PlanOptions& options, config::Config config)
 const RecipeRun& run_for(const std::vector<RecipeRun>& own,
                          const SearchOptions& search,
                          const plan::Hardware& hardware,
-                         const std::vector<plan::Number>& numbers) {
+                         const std::vector<base::DType>& numbers) {
   const auto is_for = [&](const RecipeRun& run) {
     const auto& gpu = run.config.hardware.gpu;
     return gpu && config::word(*gpu) == hardware.name &&
@@ -216,7 +215,7 @@ Question question_of(const PlanOptions& options) {
   const plan::Routing routing = asked_routing(options.imbalance, config.model);
   const plan::Hardware hardware = hardware_asked(options, config);
   if (pinned.contains("runtime.threads_per_rank")) require_threads(config, hardware);
-  std::vector<plan::Number> numbers =
+  std::vector<base::DType> numbers =
       numbers_asked(options.search.precision, config.model, hardware);
   set_question(options.search, hardware, numbers.front(), config);
   std::optional<OwnRun> own;

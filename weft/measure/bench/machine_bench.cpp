@@ -31,10 +31,6 @@ constexpr CeilingShapes kShapesOfCores{.product = kProductOfCores,
 constexpr std::int64_t kFewRows[] = {8, 16, 32, 64, 128, 256};
 constexpr std::int64_t kWidth = 512;  // width of the products with few rows
 
-DType dtype_of(plan::Number number) {
-  return number == plan::Number::Fp32 ? DType::F32 : DType::BF16;
-}
-
 // Host time to issue one of many small kernels on a concurrent stream.
 double launch_seconds(tensor::Device& device) {
   constexpr int kKernels = 1000, kTimes = 5;
@@ -81,17 +77,15 @@ plan::TimedMachine bench_machine(const MachineBenchRequest& request) {
     machine.copy_rate = ceilings.copy;
     machine.link_rate = std::max(ceilings.upload, ceilings.download);
     machine.link_rate_both = ceilings.both;
-    const auto rate_of = [&](plan::Number format) -> double& {
-      return machine.flop_rate[static_cast<std::size_t>(format)];
-    };
-    rate_of(plan::Number::Bf16) = ceilings.flops;
+    machine.flop_rate[DType::BF16] = ceilings.flops;
     const ProductSize square{shapes.product, shapes.product, shapes.product};
-    rate_of(plan::Number::Fp32) = product_rate(timer, DType::F32, square);
+    machine.flop_rate[DType::F32] = product_rate(timer, DType::F32, square);
     if (is_cpu) {
       request.note("copies in caches");
       machine.copy_rate = std::max(machine.copy_rate, copy_rate(timer, kCachedBytes));
     }
-    const DType own = dtype_of(plan::number_of(config.model));
+    const bool is_fp32 = plan::number_of(config.model) == DType::F32;
+    const DType own = is_fp32 ? DType::F32 : DType::BF16;
     for (const std::int64_t rows : kFewRows) {
       request.note("products of few rows");
       const ProductSize size{.rows = rows, .n = kWidth, .k = kWidth};

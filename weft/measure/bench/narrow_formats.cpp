@@ -45,7 +45,7 @@ void take_narrow_formats(const config::Config& asked,
                          const std::vector<int>& pp_ranks,
                          MemoryForecast& forecast) {
   const config::Config narrow = with_formats_of(asked, counted);
-  const plan::Number number = plan::number_of(narrow.model);
+  const base::DType number = plan::number_of(narrow.model);
   if (number == plan::number_of(counted.model)) return;
   plan::MemoryBook book;
   const std::vector<plan::MemoryPrice> all = plan::price_ranks(counted, {}, {}, book);
@@ -63,7 +63,7 @@ void take_narrow_formats(const config::Config& asked,
       "the dry step is in bf16; that layers keep up to {} less in {} is by the formula of "
       "`weft plan`",
       base::human_bytes(most),
-      plan::word(number)));
+      name_of(number)));
 }
 
 }  // namespace weft::measure

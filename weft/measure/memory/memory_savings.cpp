@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "weft/base/casts.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
 #include "weft/base/parallel/parallel.h"
+#include "weft/base/text.h"
 #include "weft/config/field.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/logits.h"

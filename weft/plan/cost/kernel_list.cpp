@@ -13,34 +13,15 @@ constexpr double kAccumulate = 8;  // weight gradient: an fp32 sum is read and w
 
 // Bytes moved to cast one value for a product and for its weight gradient, which needs another
 // layout. A scale per tensor requires one more read; so does fp4.
-double cast_bytes(Number number) {
-  switch (number) {
-    case Number::Fp32:
-    case Number::Bf16:
-      return 0;
-    case Number::Fp8:
-      return 6;
-    case Number::Mxfp8:
-      return 4;
-    case Number::Nvfp4:
-      return 5;
-  }
-  return 0;
+double cast_bytes(DType number) {
+  if (number == DType::F8E4M3) return 6;
+  if (number == DType::MXFP8) return 4;
+  return number == DType::NVFP4 ? 5 : 0;
 }
 
-double bytes_of_value(Number number) {
-  switch (number) {
-    case Number::Fp32:
-      return 4;
-    case Number::Bf16:
-      return 2;
-    case Number::Fp8:
-    case Number::Mxfp8:
-      return 1;
-    case Number::Nvfp4:
-      return 0.56;
-  }
-  return 2;
+// fp4 with its scales, fp8 without.
+double bytes_of_value(DType number) {
+  return number == DType::NVFP4 ? 0.56 : base::row_of(number).bits / 8.0;
 }
 
 }  // namespace
@@ -74,7 +55,7 @@ void KernelList::small(Piece piece, Part part, int forward, int backward) {
   }
 }
 
-void KernelList::product(Piece piece, Part part, const ProductShape& of, Number number, Cast cast) {
+void KernelList::product(Piece piece, Part part, const ProductShape& of, DType number, Cast cast) {
   const double rows = of.m * of.groups, value = bytes_of_value(number);
   const double weights = of.n * of.k * of.groups;
   Kernel kernel{.piece = piece,

@@ -40,7 +40,7 @@ class KernelList {
   void product(schedule::Piece piece,
                schedule::Part part,
                const ProductShape& shape,
-               Number number,
+               DType number,
                Cast cast);
   void add(const Kernel& kernel) { kernels_.push_back(kernel); }
 

@@ -16,7 +16,7 @@ using schedule::Direction;
 double product_seconds(const Kernel& kernel, const Hardware& hardware) {
   const double tiles = kernel.groups * std::ceil(kernel.m / hardware.tile_rows) *
                        std::ceil(kernel.n / hardware.tile_columns);
-  const double own = hardware.gemm_share[static_cast<std::size_t>(kernel.number)];
+  const double own = hardware.gemm_share[kernel.number];
   const bool is_apart = kernel.is_head && hardware.gemm_share_head > 0;
   const double share = is_apart ? hardware.gemm_share_head : own;
   const double rate =

@@ -26,7 +26,7 @@ struct Kernel {
   schedule::Part part = schedule::Part::None;  // set if a pass splits the piece
   schedule::Direction direction = schedule::Direction::F;
   KernelKind kind = KernelKind::Memory;
-  Number number = Number::Bf16;
+  DType number = DType::BF16;
   double m = 0, n = 0, k = 0, groups = 1;
   double flops = 0;
   double bytes = 0;      // read and written

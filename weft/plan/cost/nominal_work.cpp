@@ -38,8 +38,7 @@ NominalWork::NominalWork(const config::Config& config, const schedule::Anatomy& 
       rows_(number(expected_load(config, anatomy.flow).rows)),
       slices_(anatomy.flow.slices),
       element_bytes_(config.model.params_dtype == base::DType::F32 ? 4 : 2),
-      gradient_bytes_(derive::main_gradients(config) == base::DType::F32 ? kGradientBytes
-                                                                                : 2),
+      gradient_bytes_(derive::main_gradients(config) == base::DType::F32 ? kGradientBytes : 2),
       optimizer_(derive::optimizer_traffic(config)),
       buckets_(anatomy.buckets) {
   head_ = {derive::head_block(model_)};

@@ -11,17 +11,17 @@ using config::ModelConfig;
 namespace {
 
 // Works for judged and unjudged configs: params_dtype follows bf16 and fp16.
-Number wide_number(const ModelConfig& model) {
+DType wide_number(const ModelConfig& model) {
   const bool is_fp32 = model.params_dtype == base::DType::F32 && !model.bf16 && !model.fp16;
-  return is_fp32 && !model.fp8 && !model.fp4 ? Number::Fp32 : Number::Bf16;
+  return is_fp32 && !model.fp8 && !model.fp4 ? DType::F32 : DType::BF16;
 }
 
 }  // namespace
 
-Number number_of(const ModelConfig& model) {
-  if (model.fp4) return Number::Nvfp4;
+DType number_of(const ModelConfig& model) {
+  if (model.fp4) return DType::NVFP4;
   if (!model.fp8) return wide_number(model);
-  return model.fp8_recipe == config::Fp8Recipe::Mxfp8 ? Number::Mxfp8 : Number::Fp8;
+  return model.fp8_recipe == config::Fp8Recipe::Mxfp8 ? DType::MXFP8 : DType::F8E4M3;
 }
 
 bool host_waits_for_counts(const ModelConfig& model) {
@@ -39,7 +39,7 @@ Workload workload_of(const config::Config& config, double imbalance) {
   const ModelConfig& model = config.model;
   Workload work{.number = number_of(model),
                 .wide = wide_number(model),
-                .element = wide_number(model) == Number::Fp32 ? 4.0 : 2.0,
+                .element = wide_number(model) == DType::F32 ? 4.0 : 2.0,
                 .tokens = number(config.train.micro_batch_size * model.seq_length /
                                  model.context_parallel_size),
                 .own_tokens = number(derive::tokens_of_rank(config)),

@@ -9,12 +9,12 @@
 namespace weft::plan {
 
 struct Workload {
-  Number number = Number::Bf16;  // the layers' products
-  Number wide = Number::Bf16;    // head and attention: bf16, or fp32 in fp32 runs
-  double element = 2;            // bytes of a weight and of an activation
-  double tokens = 0;             // attention's tokens over all tensor-parallel ranks
-  double own_tokens = 0;         // outside of attention: split over the tensor-parallel ranks
-  double sequence = 0;           // full length
+  DType number = DType::BF16;  // the layers' products
+  DType wide = DType::BF16;    // head and attention: bf16, or fp32 in fp32 runs
+  double element = 2;          // bytes of a weight and of an activation
+  double tokens = 0;           // attention's tokens over all tensor-parallel ranks
+  double own_tokens = 0;       // outside of attention: split over the tensor-parallel ranks
+  double sequence = 0;         // full length
   double tp = 1, cp = 1, ep = 1, etp = 1;
   double rows = 0;           // rows for the experts of the busiest rank
   double imbalance = 1;      // rows of the busiest rank over the mean
@@ -32,7 +32,7 @@ Workload workload_of(const config::Config& config, double imbalance = 1);
 Workload workload_on(const Hardware& hardware, const config::Config& config, double imbalance = 1);
 
 // Number format of a run's matrix products.
-Number number_of(const config::ModelConfig& model);
+DType number_of(const config::ModelConfig& model);
 // True if the host must read row counts before it can continue.
 bool host_waits_for_counts(const config::ModelConfig& model);
 

@@ -20,7 +20,6 @@ constexpr std::size_t kLargestHardwareFile = 64u << 10;
 constexpr std::string_view kDeviceKey = "device", kProgramKey = "program";
 constexpr std::string_view kOfWeft = "weft_";
 constexpr std::string_view kProgramWords[kPrograms] = {"megatron", "weft"};
-constexpr std::string_view kNumberWords[kNumbers] = {"fp32", "bf16", "fp8", "mxfp8", "nvfp4"};
 
 HardwareKey told(std::string_view key, double Hardware::*field, double least, double most) {
   return {.key = key, .field = field, .least = least, .most = most};
@@ -36,11 +35,11 @@ HardwareKey optional(std::string_view key, double Hardware::*field, double least
   return one;
 }
 
-HardwareKey peak_of(std::string_view key, Number number) {
+HardwareKey peak_of(std::string_view key, DType number) {
   return {.key = key, .row = &Hardware::peak_tflops, .number = number, .least = 0, .most = 1e6};
 }
 
-HardwareKey share_of(std::string_view key, Number number) {
+HardwareKey share_of(std::string_view key, DType number) {
   return {.key = key,
           .row = &Hardware::gemm_share,
           .number = number,
@@ -114,14 +113,14 @@ std::vector<std::string> contradictions(const Hardware& hardware) {
        text("nvlink_gbps = {:g} is more than memory_gbps = {:g}, the GPU's own memory",
             hardware.nvlink_gbps,
             hardware.memory_gbps));
-  const auto peaks = hardware.peak_tflops;
-  const double bf16 = hardware.peak(Number::Bf16) * 1e-12;
-  for (std::size_t i = 0; i < kNumbers; ++i) {
-    const std::string_view name = kNumberWords[i];
-    hold(peaks[i] <= 0 || hardware.gemm_share[i] > 0,
+  const double bf16 = hardware.peak(DType::BF16) * 1e-12;
+  for (const DType format : kProductFormats) {
+    const double peak = hardware.peak_tflops[format];
+    const std::string_view name = name_of(format);
+    hold(peak <= 0 || hardware.gemm_share[format] > 0,
          text("peak_{}_tflops is more than 0 and gemm_share_{} is not", name, name));
-    hold(peaks[i] <= 0 || static_cast<Number>(i) == Number::Fp32 || peaks[i] >= bf16,
-         text("peak_{}_tflops = {:g} is less than peak_bf16_tflops = {:g}", name, peaks[i], bf16));
+    hold(peak <= 0 || format == DType::F32 || peak >= bf16,
+         text("peak_{}_tflops = {:g} is less than peak_bf16_tflops = {:g}", name, peak, bf16));
   }
   hold(bf16 > 0, "peak_bf16_tflops = 0: every GPU has bf16 products");
   return all;
@@ -235,8 +234,6 @@ class HardwareReader {
 
 }  // namespace
 
-std::string_view word(Number number) { return kNumberWords[static_cast<std::size_t>(number)]; }
-
 std::string_view word(Program program) { return kProgramWords[static_cast<std::size_t>(program)]; }
 
 std::string_view name_of(Program program) {
@@ -261,11 +258,11 @@ ProgramWork work_of(Program program) {
 }
 
 double HardwareKey::get(const Hardware& hardware) const {
-  return field != nullptr ? hardware.*field : (hardware.*row)[static_cast<std::size_t>(number)];
+  return field != nullptr ? hardware.*field : (hardware.*row)[number];
 }
 
 void HardwareKey::set(Hardware& hardware, double value) const {
-  (field != nullptr ? hardware.*field : (hardware.*row)[static_cast<std::size_t>(number)]) = value;
+  (field != nullptr ? hardware.*field : (hardware.*row)[number]) = value;
 }
 
 const std::vector<HardwareKey>& hardware_keys() {
@@ -281,17 +278,17 @@ const std::vector<HardwareKey>& hardware_keys() {
       told("host_link_gbps", &H::host_link_gbps, 0.1, 4000),
       told("host_memory_gb", &H::host_memory_gb, 0, 16384),
       told("host_memory_gbps", &H::host_memory_gbps, 0.1, 1e4),
-      peak_of("peak_fp32_tflops", Number::Fp32),
-      peak_of("peak_bf16_tflops", Number::Bf16),
-      peak_of("peak_fp8_tflops", Number::Fp8),
-      peak_of("peak_mxfp8_tflops", Number::Mxfp8),
-      peak_of("peak_nvfp4_tflops", Number::Nvfp4),
+      peak_of("peak_fp32_tflops", DType::F32),
+      peak_of("peak_bf16_tflops", DType::BF16),
+      peak_of("peak_fp8_tflops", DType::F8E4M3),
+      peak_of("peak_mxfp8_tflops", DType::MXFP8),
+      peak_of("peak_nvfp4_tflops", DType::NVFP4),
       fitted("sustained_share", &H::sustained_share, 0.1, 1.5),
-      share_of("gemm_share_fp32", Number::Fp32),
-      share_of("gemm_share_bf16", Number::Bf16),
-      share_of("gemm_share_fp8", Number::Fp8),
-      share_of("gemm_share_mxfp8", Number::Mxfp8),
-      share_of("gemm_share_nvfp4", Number::Nvfp4),
+      share_of("gemm_share_fp32", DType::F32),
+      share_of("gemm_share_bf16", DType::BF16),
+      share_of("gemm_share_fp8", DType::F8E4M3),
+      share_of("gemm_share_mxfp8", DType::MXFP8),
+      share_of("gemm_share_nvfp4", DType::NVFP4),
       optional("gemm_share_head", &H::gemm_share_head, 0, 1),
       fitted("tile_rows", &H::tile_rows, 1, 4096),
       fitted("tile_columns", &H::tile_columns, 1, 4096),
@@ -343,9 +340,9 @@ Hardware as_run_by(const Hardware& hardware, Program program) {
   run.program = program;
   run.work = work_of(program);
   for (const auto& [key, value] : hardware.of_weft) find_key(key)->set(run, value);
-  for (const Number number : {Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
+  for (const DType number : {DType::F8E4M3, DType::MXFP8, DType::NVFP4}) {
     // This build has no such products.
-    run.peak_tflops[static_cast<std::size_t>(number)] = 0;
+    run.peak_tflops[number] = 0;
   }
   return run;
 }

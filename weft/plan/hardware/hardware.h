@@ -14,17 +14,32 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/dtype.h"
 #include "weft/config/config.h"
 
 namespace weft::plan {
 
-// Number format of matrix products. Fp32: the whole run, weights and activations included. Fp8: one
-// scale per tensor, or blocks. Mxfp8 and Nvfp4: scales of small blocks, applied by the tensor
-// cores.
-enum class Number { Fp32, Bf16, Fp8, Mxfp8, Nvfp4 };
-inline constexpr int kNumbers = static_cast<int>(Number::Nvfp4) + 1;
+using base::DType;
+using base::name_of;
+
+// Formats of matrix products. F32: the whole run, weights and activations included. F8E4M3: any fp8
+// with one scale per tensor, or blocks. MXFP8 and NVFP4: scales of small blocks, applied by the
+// tensor cores.
+inline constexpr std::array kProductFormats{DType::F32,
+                                            DType::BF16,
+                                            DType::F8E4M3,
+                                            DType::MXFP8,
+                                            DType::NVFP4};
+
+// A number for each format of matrix products.
+struct PerFormat {
+  std::array<double, base::kDTypes.size()> by_dtype = {};
+
+  double& operator[](DType format) { return by_dtype[static_cast<std::size_t>(format)]; }
+  double operator[](DType format) const { return by_dtype[static_cast<std::size_t>(format)]; }
+};
+
 inline constexpr double kMicroseconds = 1e-6;
-std::string_view word(Number number);
 
 // Program behind a price: its launches with their cost, and the efficiency of its kernels. Megatron
 // Bridge's numbers are fitted to published runs, Weft's to its own runs.
@@ -76,11 +91,11 @@ struct Hardware {
   double host_link_gbps = 0;    // to host memory, per direction
   double host_memory_gb = 0;    // a GPU's share of its host
   double host_memory_gbps = 0;  // a GPU's share: reads and writes of the host's cores
-  std::array<double, kNumbers> peak_tflops = {};  // dense; 0: no such products
+  PerFormat peak_tflops;        // dense; 0: no such products
 
   // Calibrated numbers.
   double sustained_share = 1;  // share of the advertised clock under the power limit
-  std::array<double, kNumbers> gemm_share = {};  // large products, share of the sustained peak
+  PerFormat gemm_share;        // large products, share of the sustained peak
   // gemm_share of the bf16 head beside layers in narrower formats; 0: as other bf16 products.
   double gemm_share_head = 0;
   double tile_rows = 0, tile_columns = 0;  // tile of a product's result
@@ -102,10 +117,10 @@ struct Hardware {
   double host_memory_free = 0;   // share of host_memory_gb that offloading may use
   double host_core_gbps = 0;     // AdamW on one host core; 0: cores are no limit
 
-  double peak(Number number) const { return peak_tflops[static_cast<std::size_t>(number)] * 1e12; }
+  double peak(DType number) const { return peak_tflops[number] * 1e12; }
   // FLOP/s of large matrix products.
-  double gemm_rate(Number number) const {
-    return peak(number) * sustained_share * gemm_share[static_cast<std::size_t>(number)];
+  double gemm_rate(DType number) const {
+    return peak(number) * sustained_share * gemm_share[number];
   }
   double memory_rate() const { return memory_gbps * 1e9 * memory_share; }
   // Bytes per second, and bytes.
@@ -118,8 +133,8 @@ struct Hardware {
 struct HardwareKey {
   std::string_view key;
   double Hardware::*field = nullptr;  // or, for one number of a row,
-  std::array<double, kNumbers> Hardware::*row = nullptr;
-  Number number = Number::Bf16;
+  PerFormat Hardware::*row = nullptr;
+  DType number = DType::BF16;
   double least = 0, most = 0;
   bool is_calibrated = false;
   bool is_optional = false;

@@ -95,8 +95,8 @@ class Profile {
 
   void require_rates() const {
     const std::pair<const char*, double> rates[] = {
-        {"products in fp32", machine_.flop_rate[static_cast<std::size_t>(Number::Fp32)]},
-        {"products in bf16", machine_.flop_rate[static_cast<std::size_t>(Number::Bf16)]},
+        {"products in fp32", machine_.flop_rate[DType::F32]},
+        {"products in bf16", machine_.flop_rate[DType::BF16]},
         {"copies", machine_.copy_rate},
         {"transfers between device and host", machine_.link_rate}};
     for (const auto& [what, rate] : rates) {
@@ -128,14 +128,14 @@ class Profile {
         machine_.memory_bytes / kGiga,
         is_cpu_ ? "of the machine, a rank's share" : "as CUDA counts it");
     set("memory_gbps", machine_.copy_rate / kGiga, "measured: a copy, read and written");
-    for (const Number number : {Number::Fp32, Number::Bf16}) {
-      set(text("peak_{}_tflops", word(number)),
-          machine_.flop_rate[static_cast<std::size_t>(number)] / kTera,
+    for (const DType number : {DType::F32, DType::BF16}) {
+      set(text("peak_{}_tflops", name_of(number)),
+          machine_.flop_rate[number] / kTera,
           "measured: a large square product");
     }
-    for (const Number number : {Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
-      set(text("peak_{}_tflops", word(number)), 0, "Weft computes no such products");
-      set(text("gemm_share_{}", word(number)), 0, "the same");
+    for (const DType number : {DType::F8E4M3, DType::MXFP8, DType::NVFP4}) {
+      set(text("peak_{}_tflops", name_of(number)), 0, "Weft computes no such products");
+      set(text("gemm_share_{}", name_of(number)), 0, "the same");
     }
     set("sustained_share", 1, "peaks are measured, not advertised");
     set("launch_us",
@@ -204,7 +204,7 @@ class Profile {
     constexpr double kTileSizes[] = {1, 2, 4, 8, 16, 32, 64, 128};
     constexpr double kLeastUs = 1e-4, kMostUs = 50, kStep = 1.15;
     Hardware tried = hardware();
-    tried.gemm_share.fill(1);
+    tried.gemm_share.by_dtype.fill(1);
     tried.memory_share = 1;
     tried.kernel_us = 0;
     double best = std::numeric_limits<double>::infinity();
@@ -290,17 +290,17 @@ class Profile {
   }
 
   void attention_of_run() {
-    const Number wide = workload_of(config_).wide;
+    const DType wide = workload_of(config_).wide;
     const double peak = hardware().peak(wide);
     const auto share = [&](double flops, double seconds) {
       return seconds > 0 ? clipped(flops / seconds / peak) : 0;
     };
     set("attention_forward_share",
         share(attention_flops(schedule::Direction::F), seconds_.attention_forward),
-        text("the run, of peak_{}_tflops", word(wide)));
+        text("the run, of peak_{}_tflops", name_of(wide)));
     set("attention_backward_share",
         share(attention_flops(schedule::Direction::D), seconds_.attention_backward),
-        text("the run, of peak_{}_tflops", word(wide)));
+        text("the run, of peak_{}_tflops", name_of(wide)));
   }
 
   // Fits tile costs to the run's products. If products are faster than at the measured peak, tiles
@@ -308,13 +308,12 @@ class Profile {
   // large product.
   void products_of_run() {
     Hardware tried = hardware();
-    const auto own = static_cast<std::size_t>(number_);
     const auto seconds = [&] { return kernel_seconds(KernelKind::Product, tried); };
     const double share = share_for(seconds_.products, [&](double each) {
-      tried.gemm_share[own] = each;
+      tried.gemm_share[number_] = each;
       return seconds();
     });
-    tried.gemm_share[own] = share;
+    tried.gemm_share[number_] = share;
     if (seconds() > kNearly * seconds_.products) {
       const double whole = tried.tile_us;
       const double less = share_for(-seconds_.products, [&](double each) {
@@ -325,19 +324,19 @@ class Profile {
       set("tile_us", tried.tile_us, "the run: what its products took");
     }
     if (seconds() > kNearly * seconds_.products) {
-      set(text("peak_{}_tflops", word(number_)),
+      set(text("peak_{}_tflops", name_of(number_)),
           hardware().peak(number_) / kTera * std::min(kMostFaster, seconds() / seconds_.products),
           "the run, which is faster than a large square product");
     }
-    for (const Number number : {Number::Fp32, Number::Bf16}) {
+    for (const DType number : {DType::F32, DType::BF16}) {
       const bool is_own = number == number_;
       if (hardware().peak(number) <= 0) {
-        set(text("gemm_share_{}", word(number)), 0, "no such products");
+        set(text("gemm_share_{}", name_of(number)), 0, "no such products");
       } else {
-        set(text("gemm_share_{}", word(number)),
+        set(text("gemm_share_{}", name_of(number)),
             share,
             is_own ? std::string("the run: what its products took")
-                   : text("not measured: as of {}", word(number_)));
+                   : text("not measured: as of {}", name_of(number_)));
       }
     }
   }
@@ -387,7 +386,7 @@ class Profile {
   const TimedMachine& machine_;
   const TellsRest& rest_;
   const bool is_cpu_;
-  const Number number_;
+  const DType number_;
   const RunSeconds seconds_;
   const RunKernels kernels_;
   MeasuredHardware result_;

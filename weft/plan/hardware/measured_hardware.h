@@ -34,8 +34,8 @@ struct TimedMachine {
   double host_memory_bytes = 0;  // a GPU's share of its host; 0: processor cores
   double host_memory_free = 0;   // free share of it
   double host_copy_rate = 0;     // bytes read and written by the host's cores, a GPU's share
-  std::array<double, kNumbers> flop_rate = {};  // large product; 0: unsupported
-  double copy_rate = 0;                         // bytes read and written
+  PerFormat flop_rate;           // large product; 0: unsupported
+  double copy_rate = 0;          // bytes read and written
   // Bytes to or from host memory; in both directions at once, per direction.
   double link_rate = 0, link_rate_both = 0;
   double launch_seconds = 0;  // host time per kernel

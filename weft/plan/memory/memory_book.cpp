@@ -122,8 +122,8 @@ KeptLayer kept_by_pieces(const Config& alone, double imbalance, const OffloadedP
 // Factor for parts without a schedule, by formula.
 double share_by_formula(const Config& config, const Config& alone, std::int64_t layer) {
   const Config plain = rules::without_missing(config);
-  const Number products = number_of(config.model);
-  const bool are_wide = products == Number::Bf16 || products == Number::Fp32;
+  const DType products = number_of(config.model);
+  const bool are_wide = products == DType::BF16 || products == DType::F32;
   if (are_wide && !config.model.moe_paged_stash &&
       derive::attention_of(config.model, layer) == derive::attention_of(alone.model, 0)) {
     return 1;

@@ -61,7 +61,7 @@ using StepCounter = std::function<std::vector<double>(const config::Config&)>;
 struct LayerOfBook {
   derive::AttentionKind attention = {};
   std::int64_t tp = 1, cp = 1;
-  Number number = Number::Bf16;
+  DType number = DType::BF16;
   bool shares_sequence = false, overlaps_tp = false;
   Recomputed whole = Recomputed::No;
   bool is_selective = false;

@@ -44,7 +44,7 @@ struct FormulaRun {
   config::Dispatcher dispatcher = {};
   std::optional<config::FlexBackend> backend = {};
   bool merges = false, delays = false, overlaps_tp = false;
-  Number number = Number::Bf16;
+  DType number = DType::BF16;
   config::CudaGraphImpl graphs = {};
   std::optional<config::RecomputeGranularity> granularity = {};
   std::vector<config::CudaGraphScope> captured = {};

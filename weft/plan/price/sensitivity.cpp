@@ -312,15 +312,14 @@ class KnobTurner {
   }
 
   void turn_numbers() {
-    const Number now = number_of(config_.model);
-    for (const Number number :
-         {Number::Fp32, Number::Bf16, Number::Fp8, Number::Mxfp8, Number::Nvfp4}) {
+    const DType now = number_of(config_.model);
+    for (const DType number : kProductFormats) {
       if (number == now || space_.hardware().peak(number) <= 0) continue;
       const bool is_gpu = space_.hardware().device == config::DeviceKind::Cuda;
-      if (is_gpu && number == Number::Fp32) continue;
+      if (is_gpu && number == DType::F32) continue;
       Config config = config_;
       set_number(config, number);
-      try_config("precision", std::string(word(now)), std::string(word(number)), config, {});
+      try_config("precision", std::string(name_of(now)), std::string(name_of(number)), config, {});
     }
   }
 

@@ -32,7 +32,7 @@ class ShapePricing {
       outcome_.wants_room = true;
       return std::move(outcome_);
     }
-    for (const std::optional<Number> number : space_.axes().numbers) {
+    for (const std::optional<DType> number : space_.axes().numbers) {
       for (const StepOrder order : orders) {
         price_order({.state = frugal.state, .order = order, .number = number},
                     space_.carriers_of(shape_));
@@ -67,7 +67,7 @@ class ShapePricing {
 
   std::vector<PricedLayout> offloads(const OffloadLimit& limit) {
     std::vector<PricedLayout> all;
-    for (const std::optional<Number> number : space_.axes().numbers) {
+    for (const std::optional<DType> number : space_.axes().numbers) {
       for (const StepOrder order : space_.orders_of(shape_)) {
         const std::vector<PricedLayout> of_order =
             offloads_of({.state = space_.axes().states.front(), .order = order, .number = number},
@@ -105,7 +105,7 @@ class ShapePricing {
   struct Modes {
     StateHolder state = StateHolder::Shared;
     StepOrder order = StepOrder::Plain;
-    std::optional<Number> number = {};
+    std::optional<DType> number = {};
   };
 
   LayoutChoice in_modes(const Modes& modes) const {

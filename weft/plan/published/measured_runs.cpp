@@ -32,11 +32,9 @@ bool is_same_model(const config::ModelConfig& one, const config::ModelConfig& ot
          one.experts() == other.experts();
 }
 
-int number_distance(Number one, Number other) {
-  const auto bits = [](Number number) {
-    const bool is_byte = number == Number::Fp8 || number == Number::Mxfp8;
-    return is_byte ? 8 : (number == Number::Nvfp4 ? 4 : 16);
-  };
+int number_distance(DType one, DType other) {
+  // fp32 counts as bf16.
+  const auto bits = [](DType number) { return std::min(16, base::row_of(number).bits); };
   if (one == other) return 0;
   return bits(one) == bits(other) ? 1 : 2;
 }

@@ -66,7 +66,6 @@ constexpr int values_of(Carrier) { return static_cast<int>(Carrier::HybridEp) + 
 constexpr int values_of(StepOrder) { return static_cast<int>(kStepOrders); }
 constexpr int values_of(StateHolder) { return static_cast<int>(StateHolder::Whole) + 1; }
 constexpr int values_of(Graphs) { return static_cast<int>(Graphs::Whole) + 1; }
-constexpr int values_of(Number) { return kNumbers; }
 constexpr int values_of(Wall) { return static_cast<int>(Wall::Memory) + 1; }
 
 template <typename Enum>
@@ -103,16 +102,18 @@ class FieldReader {
 Json json_of(const LayoutChoice& choice) {
   Json list = Json::array();
   each_of_choice(choice, FieldWriter(list));
-  list.push_back(choice.number ? static_cast<int>(*choice.number) : -1);
+  const auto format = std::ranges::find(kProductFormats, choice.number);
+  list.push_back(choice.number ? format - kProductFormats.begin() : -1);
   return list;
 }
 
 void read(const Json& json, LayoutChoice& choice) {
   const FieldReader reader(json);
   each_of_choice(choice, reader);
-  int number = -1;
-  reader(number);
-  if (number >= 0) choice.number = enum_of<Number>(number);
+  std::int64_t format = -1;
+  reader(format);
+  if (format >= std::ssize(kProductFormats)) throw OutOfRange();
+  if (format >= 0) choice.number = kProductFormats[static_cast<std::size_t>(format)];
   const bool is_shape = std::ranges::min({choice.tp, choice.pp, choice.vpp}) > 0 &&
                         std::ranges::min({choice.cp, choice.ep, choice.etp, choice.mbs}) > 0;
   if (!is_shape || choice.host_state > kStateQuarters) throw OutOfRange();
@@ -252,7 +253,7 @@ std::string question_text(const PlanAsk& ask, const std::vector<Hardware>& other
               fmt::join(ask.pinned, " "),
               ask.is_safe,
               ask.counter != nullptr);
-  for (const Number number : ask.numbers) all += text("number {}\n", word(number));
+  for (const DType number : ask.numbers) all += text("number {}\n", name_of(number));
   all += text("imbalance {}\n", ask.routing.imbalance);
   if (ask.routing.skew) all += text("skew {}\n", *ask.routing.skew);
   for (const auto& [layer, load] : ask.routing.layers) {

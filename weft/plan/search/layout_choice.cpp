@@ -301,30 +301,23 @@ std::vector<config::CudaGraphScope> graph_scopes(const ModelConfig& model) {
   return {Scope::Attn, Scope::MoeRouter, Scope::MoePreprocess};
 }
 
-void set_number(Config& config, Number number) {
+void set_number(Config& config, DType number) {
   ModelConfig& model = config.model;
-  const bool is_fp32 = number == Number::Fp32;
+  const bool is_fp32 = number == DType::F32;
   model.bf16 = !is_fp32;
   model.fp16 = false;
   model.params_dtype = is_fp32 ? base::DType::F32 : base::DType::BF16;
   config.optimizer.bf16 = !is_fp32;
   model.fp8.reset();
   model.fp4.reset();
-  switch (number) {
-    case Number::Fp32:
-    case Number::Bf16:
-      return;
-    case Number::Fp8:
-      model.fp8 = config::Fp8Format::Hybrid;
-      model.fp8_recipe = config::Fp8Recipe::Tensorwise;
-      return;
-    case Number::Mxfp8:
-      model.fp8 = config::Fp8Format::E4m3;
-      model.fp8_recipe = config::Fp8Recipe::Mxfp8;
-      return;
-    case Number::Nvfp4:
-      model.fp4 = config::Fp4Format::E2m1;
-      return;
+  if (number == DType::F8E4M3) {
+    model.fp8 = config::Fp8Format::Hybrid;
+    model.fp8_recipe = config::Fp8Recipe::Tensorwise;
+  } else if (number == DType::MXFP8) {
+    model.fp8 = config::Fp8Format::E4m3;
+    model.fp8_recipe = config::Fp8Recipe::Mxfp8;
+  } else if (number == DType::NVFP4) {
+    model.fp4 = config::Fp4Format::E2m1;
   }
 }
 

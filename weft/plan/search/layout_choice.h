@@ -45,7 +45,7 @@ struct LayoutChoice {
   std::size_t offload = 0;     // rung of offload_ladder.h
   std::size_t host_state = 0;  // quarters of the optimizer state in host memory
   Graphs graphs = Graphs::Given;
-  std::optional<Number> number = {};  // format of products; nullopt: as in the config
+  std::optional<DType> number = {};  // format of products; nullopt: as in the config
 
   auto operator<=>(const LayoutChoice&) const = default;
 };
@@ -118,7 +118,7 @@ double head_in_layers(const config::ModelConfig& model);
 std::vector<config::CudaGraphScope> graph_scopes(const config::ModelConfig& model);
 
 // Sets the keys of a product format.
-void set_number(config::Config& config, Number number);
+void set_number(config::Config& config, DType number);
 
 // "tp 1, pp 16, vpp 2, cp 1, ep 64, etp 1, mbs 1, hybridep, overlap, recompute moe_act"
 std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer);

@@ -318,8 +318,8 @@ bool LayoutSpace::order_allows(StepOrder order, std::size_t rung) const {
 
 bool LayoutSpace::captures_whole_step(const LayoutChoice& choice) const {
   const ModelConfig& model = writer_.start().model;
-  const Number number = choice.number.value_or(number_of(model));
-  return number == Number::Mxfp8 && choice.carrier == Carrier::HybridEp && model.moe_grouped_gemm &&
+  const DType number = choice.number.value_or(number_of(model));
+  return number == DType::MXFP8 && choice.carrier == Carrier::HybridEp && model.moe_grouped_gemm &&
          !is_offloading(choice) && !writer_.ladder().at(choice.recompute).moves_rows;
 }
 

@@ -35,7 +35,7 @@ struct PlanAsk {
   PinnedKeys pinned;
   Hardware hardware;
   Routing routing = {};
-  std::vector<Number> numbers = {};  // product formats to try; empty: the format of `start`
+  std::vector<DType> numbers = {};  // product formats to try; empty: the format of `start`
   // Safe plan: nothing on the host, no CUDA graphs, and spare memory (kSafeShare).
   bool is_safe = false;
   // Counts the memory of short runs for the shown layouts; empty: they keep the formula's.
@@ -50,7 +50,7 @@ struct LayoutAxes {
   std::vector<StateHolder> states;
   std::size_t most_host_state = 0;  // quarters of the optimizer state that may be on the host
   std::vector<Graphs> graphs;       // fewest launches first
-  std::vector<std::optional<Number>> numbers;
+  std::vector<std::optional<DType>> numbers;
 };
 
 class LayoutSpace {

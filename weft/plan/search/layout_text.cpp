@@ -91,7 +91,7 @@ std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer) {
   if (choice.graphs == Graphs::Scoped || choice.graphs == Graphs::Whole) {
     result += text(", {}", graphs_word(choice.graphs));
   }
-  if (choice.number) result += text(", {}", word(*choice.number));
+  if (choice.number) result += text(", {}", name_of(*choice.number));
   return result;
 }
 
@@ -125,7 +125,7 @@ std::string difference_text(const LayoutChoice& of,
   if (of.graphs != from.graphs) {
     parts.emplace_back(graphs_word(of.graphs));
   }
-  if (of.number != from.number && of.number) parts.emplace_back(word(*of.number));
+  if (of.number != from.number && of.number) parts.emplace_back(name_of(*of.number));
   return text("{}", fmt::join(parts, ", "));
 }
 

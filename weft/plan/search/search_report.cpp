@@ -299,8 +299,8 @@ std::string nothing_fits(const PlanReport& report, const LayoutSpace& space) {
 
 std::string numbers_text(const LayoutSpace& space) {
   std::vector<std::string_view> words;
-  for (const std::optional<Number>& number : space.axes().numbers) {
-    words.push_back(word(number.value_or(number_of(space.writer().start().model))));
+  for (const std::optional<DType>& number : space.axes().numbers) {
+    words.push_back(name_of(number.value_or(number_of(space.writer().start().model))));
   }
   return text("{}", fmt::join(words, ", "));
 }
