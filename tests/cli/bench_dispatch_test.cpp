@@ -3,7 +3,10 @@
 
 #include "tests/cli/program_support.h"
 #include "weft/base/json.h"
+#include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/dispatch_report.h"
+#include "weft/cli/terminal/interrupt.h"
+#include "weft/measure/runs/rounds.h"
 
 namespace weft::cli {
 namespace bench_dispatch_test {
@@ -122,10 +125,26 @@ TEST(BenchDispatch, RefusesWhatItsOptionsDecide) {
 }
 
 TEST(BenchDispatch, ABarThatIsMissedDoesNotLookMet) {
-  Bar bar{.name = "copy", .value = 0.5996, .limit = 0.6, .kind = Bar::Kind::AtLeast};
+  report::Bar bar{.name = "copy",
+                  .value = 0.5996,
+                  .limit = 0.6,
+                  .kind = report::Bar::Kind::AtLeast};
   EXPECT_EQ(to_text(bar), "NOT MET copy: 0.5996, at least 0.6000");
   bar.value = 0.7;
   EXPECT_EQ(to_text(bar), "met     copy: 0.70, at least 0.60");
+}
+
+TEST(Benches, AMissedBarIsAnExitCode) {
+  report::Document document;
+  document.bars({{.name = "loss", .value = 1, .limit = 1}});
+  EXPECT_EQ(end_bench(Format::Json, document), kGood);
+  document.section("part").bars({{.name = "loss", .value = 2, .limit = 1}});
+  EXPECT_EQ(end_bench(Format::Text, document), kFailed);
+}
+
+TEST(Benches, AStoppedBenchReportsNothing) {
+  const auto stopped = [](ProgressLine&) -> report::Document { throw measure::Stopped{}; };
+  EXPECT_EQ(run_bench(Format::Text, stopped), interrupted_code());
 }
 
 // Rows of one value cannot be copied as fast as by memcpy.

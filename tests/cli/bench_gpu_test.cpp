@@ -110,7 +110,7 @@ GpuBench made_up() {
 
 TEST(BenchGpu, BarsArePassedAndMissedByTheirNumbers) {
   GpuBench bench = made_up();
-  std::vector<Bar> bars = bars_of(bench);
+  std::vector<report::Bar> bars = bars_of(bench);
   ASSERT_EQ(bars.size(), 3u) << "those of the step's peer need one";
   EXPECT_DOUBLE_EQ(bars[0].value, 0.5);
   EXPECT_FALSE(bars[0].met());
@@ -136,9 +136,12 @@ TEST(BenchGpu, TextAndJsonSayTheSame) {
                                  .highest_mhz = 1980,
                                  .median_watts = 690,
                                  .power_share = 0.75}});
-  const std::string shown = to_text(bench);
+  const report::Document document = document_of(bench);
+  const std::string shown = document.to_text();
   for (const char* part : {"800.0 TFLOP/s",
-                           "1550 MHz (1500 to 1980), 690 W; held back by its power limit for 75 %",
+                           "median MHz",
+                           "1550",
+                           "75 %",
                            "adamw",
                            "FC1 forward",
                            "1.20",
@@ -149,7 +152,7 @@ TEST(BenchGpu, TextAndJsonSayTheSame) {
                            "NO PEER transformers_step.py"}) {
     EXPECT_TRUE(has(shown, part)) << part << "\n" << shown;
   }
-  const Json json = to_json(bench);
+  const Json json = document.to_json();
   EXPECT_EQ(json["tiles"][0]["pass"], "dgrad");
   EXPECT_EQ(json["tiles"][0]["best"], 1);
   EXPECT_EQ(json["tiles"][0]["candidates"][1]["verdict"], "best");

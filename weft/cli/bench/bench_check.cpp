@@ -1,20 +1,16 @@
 // weft bench check: time of judging every recipe, and of checking the schedules of a large layout.
-#include <chrono>
-#include <ctime>
+#include <algorithm>
+#include <numeric>
 
-#include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/judge/check_run.h"
-#include "weft/cli/output.h"
 #include "weft/cli/terminal/interrupt.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/plan/order/check_schedule.h"
 #include "weft/words/recipe.h"
 
 namespace weft::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct CheckBenchOptions {
   Format format = Format::Text;
@@ -23,12 +19,6 @@ struct CheckBenchOptions {
 
 // Limit of the program's CPU time for the slowest shipped recipe, including its memory check.
 constexpr double kMostSeconds = 0.5;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
@@ -42,15 +32,8 @@ std::vector<std::string> all_names() {
   return names;
 }
 
-// Time of `weft check` on a recipe, without output.
-double check_milliseconds(const std::string& name) {
-  const double start = cpu_seconds();
-  check_run({.run = {.words = {name}, .format = Format::Text}});
-  return 1e3 * (cpu_seconds() - start);
-}
-
 // Layout of 1024 ranks: pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches, overlapped.
-double large_milliseconds() {
+double large_seconds() {
   config::Config config;
   config.model.num_layers = 64;
   config.model.num_moe_experts = 64;
@@ -60,50 +43,52 @@ double large_milliseconds() {
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.runtime.world_size = 1024;
   config.train.global_batch_size = 64 * 64;
-  const Clock::time_point start = Clock::now();
-  plan::check_schedule(rules::judge(config).config);
-  return milliseconds_since(start);
+  return measure::seconds_of([&] { plan::check_schedule(rules::judge(config).config); });
+}
+
+report::Document check_document(std::size_t each, const std::atomic<bool>& stop) {
+  const std::vector<std::string> all = all_names();
+  std::vector<std::string> names;
+  measure::Samples seconds;  // of `weft check` without output
+  for (std::size_t i = 0; i < all.size(); i += each) {
+    measure::throw_if_stopped(&stop);
+    names.push_back(all[i]);
+    seconds.add(measure::seconds_of(
+        [&] { check_run({.run = {.words = {all[i]}, .format = Format::Text}}); },
+        measure::cpu_seconds));
+  }
+  const auto slowest = std::ranges::max_element(seconds.values) - seconds.values.begin();
+  const double sum = std::accumulate(seconds.values.begin(), seconds.values.end(), 0.0);
+  report::Document document;
+  document.value("recipes", "recipes judged", names.size());
+  document.value("mean_ms",
+                 "judging a recipe",
+                 1e3 * sum / static_cast<double>(names.size()),
+                 {1, "ms"},
+                 "of CPU time, mean");
+  document.value("slowest_ms",
+                 "the slowest",
+                 1e3 * seconds.most(),
+                 {1, "ms"},
+                 names[static_cast<std::size_t>(slowest)]);
+  document.json("slowest", names[static_cast<std::size_t>(slowest)]);
+  document.json("most_ms", 1e3 * kMostSeconds);
+  document.json("met", seconds.most() <= kMostSeconds);
+  document.value("large_schedule_ms",
+                 "1024 ranks",
+                 1e3 * large_seconds(),
+                 {0, "ms"},
+                 "pp 16, vpp 2, ep 64, 64 layers, 64 micro-batches: judged, every schedule "
+                 "verified");
+  document.bars({{.name = "CPU seconds to judge the slowest recipe",
+                  .value = seconds.most(),
+                  .limit = kMostSeconds}});
+  return document;
 }
 
 int run_check_bench(const CheckBenchOptions& options) {
-  const std::atomic<bool>& stop = catch_interrupts();
-  const std::vector<std::string> names = all_names();
-  std::string slowest;
-  double most = 0, sum = 0;
-  std::size_t judged = 0;
-  for (std::size_t i = 0; i < names.size(); i += options.each) {
-    const std::string& name = names[i];
-    ++judged;
-    const double taken = check_milliseconds(name);
-    sum += taken;
-    if (taken > most) slowest = name;
-    most = std::max(most, taken);
-    if (stop.load()) return stopped_bench(options.format);
-  }
-  const double large = large_milliseconds();
-  const double mean = sum / static_cast<double>(judged);
-  if (options.format == Format::Json) {
-    print_json({{"recipes", judged},
-                {"mean_ms", mean},
-                {"slowest_ms", most},
-                {"slowest", slowest},
-                {"most_ms", 1e3 * kMostSeconds},
-                {"met", most <= 1e3 * kMostSeconds},
-                {"large_schedule_ms", large}});
-    return most <= 1e3 * kMostSeconds ? kGood : kFailed;
-  }
-  print_text(base::text(
-      "judging a recipe      {:8.1f} ms of CPU time  (mean of {}; the slowest, {}, {:.1f} ms; bar "
-      "{:.0f})\n"
-      "1024 ranks (pp 16, vpp 2, ep 64), 64 layers, 64 micro-batches, judged and every schedule "
-      "verified\n                      {:8.0f} ms\n",
-      mean,
-      judged,
-      slowest,
-      most,
-      1e3 * kMostSeconds,
-      large));
-  return most <= 1e3 * kMostSeconds ? kGood : kFailed;
+  return run_bench(options.format,
+                   [&](ProgressLine&) { return check_document(options.each, catch_interrupts()); });
 }
 
 }  // namespace

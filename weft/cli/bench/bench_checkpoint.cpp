@@ -1,20 +1,10 @@
 // weft bench checkpoint: saves and loads against the speed of memory and disk.
-#include <algorithm>
-
-#include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
-#include "weft/cli/output.h"
-#include "weft/cli/run/launcher.h"
 #include "weft/cli/run/temporary_folder.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
-#include "weft/derive/derived.h"
 #include "weft/measure/bench/checkpoint_bench.h"
-#include "weft/rules/validate.h"
 
 namespace weft::cli {
 namespace {
@@ -22,6 +12,7 @@ namespace {
 using base::text;
 using measure::CheckpointBench;
 using measure::RatePair;
+using report::Bar;
 
 struct CheckpointBenchOptions {
   RunArguments run{.default_recipe = "cpu_small"};
@@ -46,50 +37,44 @@ std::vector<Bar> bars_of(const CheckpointBench& bench) {
            .limit = 1}};
 }
 
-base::Json rates_json(const RatePair& rates) {
-  return {{"gb_per_second", rates.own / 1e9},
-          {"plain_gb_per_second", rates.plain / 1e9},
-          {"share", rates.share}};
-}
-
-void print_as_json(const CheckpointBench& bench, int steps) {
-  base::Json json{{"bytes", bench.bytes},
-                  {"checksum_gb_per_second", bench.checksum / 1e9},
-                  {"copy", rates_json(bench.copy)},
-                  {"write", rates_json(bench.write)},
-                  {"read", rates_json(bench.read)},
-                  {"step_ms", bench.step_seconds * 1e3},
-                  {"steps_between_saves", steps},
-                  {"save_ms", bench.save_seconds * 1e3},
-                  {"overhead", bench.overhead},
-                  {"cpu_overhead", bench.cpu_overhead}};
-  for (const Bar& bar : bars_of(bench)) json["bars"].push_back(to_json(bar));
-  print_json(json);
-}
-
-void print_as_text(const CheckpointBench& bench, int steps) {
-  print_text(text("one rank, {} of state\n", base::human_bytes(double(bench.bytes))));
-  print_text(text("checksum        {:8.2f} GB/s\n", bench.checksum / 1e9));
-  const auto line = [](const char* name, const RatePair& rates, const char* plain) {
-    print_text(text("{:<15} {:8.2f} GB/s  {:3.0f} % of {:.2f} GB/s, {}\n",
-                    name,
-                    rates.own / 1e9,
-                    rates.share * 100,
-                    rates.plain / 1e9,
-                    plain));
+report::Document document_of(const CheckpointBench& bench, int steps) {
+  report::Document document;
+  document.line(text("one rank, {} of state", base::human_bytes(double(bench.bytes))));
+  document.json("bytes", bench.bytes);
+  document.value("checksum_gb_per_second", "checksum", bench.checksum / 1e9, {2, "GB/s"});
+  const auto rates = [&](const char* name, const RatePair& pair, const char* plain) {
+    document.value("",
+                   name,
+                   pair.own / 1e9,
+                   {2, "GB/s"},
+                   text("{:.0f} % of {:.2f} GB/s, {}", pair.share * 100, pair.plain / 1e9, plain));
+    document.json(name,
+                  {{"gb_per_second", pair.own / 1e9},
+                   {"plain_gb_per_second", pair.plain / 1e9},
+                   {"share", pair.share}});
   };
-  line("copy", bench.copy, "memcpy on the rank's threads");
-  line("write", bench.write, "plain writes of 1 MiB and a sync");
-  line("read", bench.read, "plain reads of 1 MiB, both from the disk");
-  print_text(text("save            {:8.0f} ms    beside steps of {:.0f} ms, one in {}\n",
-                  bench.save_seconds * 1e3,
-                  bench.step_seconds * 1e3,
-                  steps));
-  print_text(text(
-      "adds            {:8.2f} %     to their time, the copy aside; {:.2f} % to their CPU time\n",
-      bench.overhead * 100,
-      bench.cpu_overhead * 100));
-  for (const Bar& bar : bars_of(bench)) print_text(to_text(bar) + "\n");
+  rates("copy", bench.copy, "memcpy on the rank's threads");
+  rates("write", bench.write, "plain writes of 1 MiB and a sync");
+  rates("read", bench.read, "plain reads of 1 MiB, both from the disk");
+  document.value("step_ms", "step", bench.step_seconds * 1e3, {0, "ms"}, "without a save beside");
+  document.json("steps_between_saves", steps);
+  document.value("save_ms",
+                 "save",
+                 bench.save_seconds * 1e3,
+                 {0, "ms"},
+                 text("beside the steps, one in {}", steps));
+  document.value("overhead",
+                 "adds",
+                 bench.overhead,
+                 report::percent(2),
+                 "to the time of the steps, the copy aside");
+  document.value("cpu_overhead",
+                 "adds CPU time",
+                 bench.cpu_overhead,
+                 report::percent(2),
+                 "to that of the steps");
+  document.bars(bars_of(bench));
+  return document;
 }
 
 // Temporary folder of the bench, apart from the user's files.
@@ -98,49 +83,26 @@ TemporaryFolder folder_for(const config::Config& config) {
   return in.empty() ? TemporaryFolder() : TemporaryFolder(in);
 }
 
-rules::JudgedConfig saving_config(config::Config config, const TemporaryFolder& folder) {
+config::Config saving_config(config::Config config, const TemporaryFolder& folder) {
   config.checkpoint.async_save = true;
   config.checkpoint.most_recent_k = 1;
   config.checkpoint.save = folder.path().string();
-  const rules::JudgedConfig judged = rules::validate(config).judged.value();
-  if (derive::layout_of(judged).world != 1) {
-    throw base::ConfigError(
-        "bench checkpoint times one rank: set world=1 and every parallel size to 1");
-  }
-  return judged;
+  return config;
 }
 
 int run_checkpoint_bench(const CheckpointBenchOptions& options) {
-  if (under_launcher()) {
-    throw base::ConfigError("bench checkpoint times one process: run it without mpirun");
-  }
-  const words::Resolution run = resolve(options.run);
-  refuse_foreign_launcher(run);
-  print_findings(run);
+  const words::Resolution run = resolve_bench(options.run, "bench checkpoint times one process");
   const TemporaryFolder folder = folder_for(run.config);
-  const rules::JudgedConfig config = saving_config(run.config, folder);
-  const std::atomic<bool>& stop = catch_interrupts();
-  ProgressLine line;
-  const CheckpointBench bench = measure::bench_checkpoint(
-      {.config = config,
-       .steps = options.steps,
-       .rounds = options.rounds,
-       .progress =
-           [&](int done, int of) {
-             line.show(text("{} turn {}/{}", bar(double(done) / of, 24), done, of));
-           },
-       .stop = &stop});
-  line.clear();
-  if (stop.load()) return stopped_bench(options.run.format);
-  switch (options.run.format) {
-    case Format::Text:
-      print_as_text(bench, options.steps);
-      break;
-    case Format::Json:
-      print_as_json(bench, options.steps);
-      break;
-  }
-  return std::ranges::all_of(bars_of(bench), &Bar::met) ? kGood : kFailed;
+  const rules::JudgedConfig config =
+      require_one_rank(saving_config(run.config, folder), "bench checkpoint times one rank");
+  return run_bench(options.run.format, [&](ProgressLine& line) {
+    return document_of(measure::bench_checkpoint({.config = config,
+                                                  .steps = options.steps,
+                                                  .rounds = options.rounds,
+                                                  .progress = progress_on(line, "turn"),
+                                                  .stop = &catch_interrupts()}),
+                       options.steps);
+  });
 }
 
 }  // namespace

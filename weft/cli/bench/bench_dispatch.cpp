@@ -1,19 +1,15 @@
 // weft bench dispatch: bytes of each dispatcher, counted and predicted, and its time.
-#include <algorithm>
 #include <numeric>
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/dispatch_report.h"
 #include "weft/cli/help.h"
-#include "weft/cli/output.h"
 #include "weft/cli/run/launcher.h"
 #include "weft/cli/run/machine.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
 #include "weft/derive/derived.h"
 
 namespace weft::cli {
@@ -144,49 +140,35 @@ int run_dispatch(const DispatchOptions& options) {
     throw base::ConfigError("bench dispatch runs ranks as threads: run it without mpirun");
   }
   const rules::JudgedConfig config = config_of(options);
-  const std::atomic<bool>& stop = catch_interrupts();
-  ProgressLine line;
-  const auto progress = [&](const char* what) {
-    return [&line, what](int done, int of) {
-      line.show(text("{} {} {}/{}", bar(double(done) / of, 24), what, done, of));
-    };
-  };
-  DispatchReport report{.config = config,
-                        .tokens = options.tokens,
-                        .links_chosen = derive::fabric_of(config).is_free(),
-                        .bench = measure::bench_dispatch({.config = config,
-                                                          .tokens = options.tokens,
-                                                          .rounds = options.rounds,
-                                                          .progress = progress("trip"),
-                                                          .stop = &stop}),
-                        .copies = {}};
-  // Copies are compared with memcpy on threads; bench gpu measures a GPU's copies.
-  const bool on_cpu = config->runtime.device == config::DeviceKind::Cpu;
-  if (options.copy_tokens > 0 && on_cpu && !report.bench.interrupted) {
-    const int threads = static_cast<int>(config->runtime.threads_per_rank);
-    report.copies = measure::bench_row_copies(
-        {.tokens = options.copy_tokens,
-         .experts = options.experts,
-         .topk = options.topk,
-         .hidden = {options.hidden, 2 * options.hidden},
-         .threads = threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1},
-         .ranks = options.ep,
-         .dtype = options.dtype == base::DType::F32 ? tensor::DType::F32 : tensor::DType::BF16,
-         .rounds = 4 * options.rounds,
-         .stop = &stop,
-         .progress = progress("copies")});
-  }
-  line.clear();
-  if (stop.load()) return stopped_bench(options.run.format);
-  switch (options.run.format) {
-    case Format::Text:
-      print_text(to_text(report));
-      break;
-    case Format::Json:
-      print_json(to_json(report));
-      break;
-  }
-  return std::ranges::all_of(bars_of(report), &Bar::met) ? kGood : kFailed;
+  return run_bench(options.run.format, [&](ProgressLine& line) {
+    const std::atomic<bool>& stop = catch_interrupts();
+    DispatchReport report{.config = config,
+                          .tokens = options.tokens,
+                          .links_chosen = derive::fabric_of(config).is_free(),
+                          .bench = measure::bench_dispatch({.config = config,
+                                                            .tokens = options.tokens,
+                                                            .rounds = options.rounds,
+                                                            .progress = progress_on(line, "trip"),
+                                                            .stop = &stop}),
+                          .copies = {}};
+    // Copies are compared with memcpy on threads; bench gpu measures a GPU's copies.
+    const bool on_cpu = config->runtime.device == config::DeviceKind::Cpu;
+    if (options.copy_tokens > 0 && on_cpu) {
+      const int threads = static_cast<int>(config->runtime.threads_per_rank);
+      report.copies = measure::bench_row_copies(
+          {.tokens = options.copy_tokens,
+           .experts = options.experts,
+           .topk = options.topk,
+           .hidden = {options.hidden, 2 * options.hidden},
+           .threads = threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1},
+           .ranks = options.ep,
+           .dtype = options.dtype == base::DType::F32 ? tensor::DType::F32 : tensor::DType::BF16,
+           .rounds = 4 * options.rounds,
+           .stop = &stop,
+           .progress = progress_on(line, "copies")});
+    }
+    return document_of(report);
+  });
 }
 
 }  // namespace

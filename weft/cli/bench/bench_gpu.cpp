@@ -6,16 +6,13 @@
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/gpu_bench_report.h"
 #include "weft/cli/run/gpu_peers.h"
-#include "weft/cli/run/launcher.h"
 #include "weft/cli/run/peer_program.h"
 #include "weft/cli/run/temporary_folder.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
@@ -105,10 +102,14 @@ std::optional<double> least_wgrad(const std::string& card,
 
 class GpuRun {
  public:
-  GpuRun(const GpuOptions& options, const rules::JudgedConfig& config, const kernels::Gpu& card)
+  GpuRun(const GpuOptions& options,
+         const rules::JudgedConfig& config,
+         const kernels::Gpu& card,
+         ProgressLine& line)
       : options_(options),
         config_(config),
         stop_(catch_interrupts()),
+        line_(line),
         clock_(measure::CardClock::watch(card.pci)) {
     bench_.card = card.name;
     if (card.major == 9 && card.minor == 0) {
@@ -129,17 +130,12 @@ class GpuRun {
     measure_on(Deterministic::Yes);
     if (options_.has(Part::Attention)) measure_on(Deterministic::No);
     if (options_.has(Part::Step)) step();
-    line_.clear();
     return std::move(bench_);
   }
 
  private:
-  measure::NoteOperation note() {
-    return [this](const std::string& what) { line_.show(what); };
-  }
-  void throw_if_stopped() const {
-    if (stop_.load()) throw measure::Stopped{};
-  }
+  measure::NoteOperation note() { return notes_on(line_); }
+  void throw_if_stopped() const { measure::throw_if_stopped(&stop_); }
   // Runs a part of the bench and records the GPU's clock meanwhile.
   template <typename Work>
   void during(std::string name, const Work& work) {
@@ -291,7 +287,7 @@ class GpuRun {
   const GpuOptions& options_;
   const rules::JudgedConfig& config_;
   const std::atomic<bool>& stop_;
-  ProgressLine line_;
+  ProgressLine& line_;
   std::unique_ptr<measure::CardClock> clock_;    // nullptr: the driver does not report it
   std::optional<kernels::hopper::Card> hopper_;  // nullopt: the card is no Hopper
   std::optional<base::Json> torch_;
@@ -299,37 +295,24 @@ class GpuRun {
 };
 
 int run_gpu(const GpuOptions& options) {
-  if (under_launcher())
-    throw base::ConfigError("bench gpu times one process: run it without mpirun");
-  const words::Resolution resolution = resolve(options.run);
-  refuse_foreign_launcher(resolution);
-  print_findings(resolution);
+  const words::Resolution resolution = resolve_bench(options.run, "bench gpu times one process");
   const rules::JudgedConfig config = rules::validate(resolution.config).judged.value();
   check_for_gpu(config);
   const kernels::GpuReport report = kernels::gpu_report();
   const kernels::Gpu& gpu = first_gpu(report);
-  if (options.peer) {
-    const std::atomic<bool>& stop = catch_interrupts();
-    require_module("torch", stop);
-    if (options.has(Part::Step)) require_module("transformers", stop);
-    if (stop.load()) return stopped_bench(options.run.format);
-  }
-  GpuBench bench;
-  try {
-    bench = GpuRun(options, config, gpu).all();
-  } catch (const measure::Stopped&) {
-    return stopped_bench(options.run.format);
-  }
-  switch (options.run.format) {
-    case Format::Text:
-      print_text(to_text(bench));
-      break;
-    case Format::Json:
-      print_json(to_json(bench));
-      break;
-  }
-  const bool met = std::ranges::all_of(bars_of(bench), &Bar::met);
-  return met && bench.peer_failures.empty() ? kGood : kFailed;
+  bool has_peers = true;
+  const int code = run_bench(options.run.format, [&](ProgressLine& line) {
+    if (options.peer) {
+      const std::atomic<bool>& stop = catch_interrupts();
+      require_module("torch", stop);
+      if (options.has(Part::Step)) require_module("transformers", stop);
+      measure::throw_if_stopped(&stop);
+    }
+    const GpuBench bench = GpuRun(options, config, gpu, line).all();
+    has_peers = bench.peer_failures.empty();
+    return document_of(bench);
+  });
+  return code == kGood && !has_peers ? kFailed : code;
 }
 
 }  // namespace

@@ -1,27 +1,19 @@
 // weft bench offload: AdamW on state in host memory against the host's link and memory.
-#include <algorithm>
-
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
-#include "weft/cli/output.h"
-#include "weft/cli/run/launcher.h"
 #include "weft/cli/run/machine_limit.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
-#include "weft/derive/derived.h"
 #include "weft/derive/memory/optimizer_offload.h"
 #include "weft/measure/bench/offload_bench.h"
-#include "weft/rules/validate.h"
 
 namespace weft::cli {
 namespace {
 
 using base::text;
 using measure::OffloadBench;
+using report::Bar;
 
 constexpr double kLeastShare = 0.8;
 
@@ -38,45 +30,49 @@ Bar bar_of(const OffloadBench& bench) {
           .kind = Bar::Kind::AtLeast};
 }
 
-void print_offload_json(const OffloadBench& bench) {
-  print_json({{"parameters", bench.parameters},
-              {"buckets", bench.buckets},
-              {"update_ms", bench.seconds * 1e3},
-              {"step_ms", bench.step_seconds * 1e3},
-              {"gb_per_second", bench.rate() / 1e9},
-              {"host_memory_gb_per_second", bench.memory_rate / 1e9},
-              {"download_gb_per_second", bench.down_rate / 1e9},
-              {"upload_gb_per_second", bench.up_rate / 1e9},
-              {"least_memory_ms", bench.memory_seconds() * 1e3},
-              {"least_link_ms", bench.link_seconds() * 1e3},
-              {"share", bench.share()},
-              {"bars", base::Json::array({to_json(bar_of(bench))})}});
-}
-
 // Remark for runs on processor cores. Beside a GPU the bar tells whether its host keeps up; cores
 // as the device copy within their own memory.
 constexpr const char* kOnCores =
     "on processor cores: the link is a copy within the same memory, which the same cores make "
-    "beside AdamW; the figure is of this program's threads, and says nothing of a GPU's host\n";
+    "beside AdamW; the figure is of this program's threads, and says nothing of a GPU's host";
 
-void print_offload_text(const OffloadBench& bench) {
-  print_text(text("one rank, the optimizer state of {} parameters in host memory, {}\n",
-                  bench.parameters,
-                  base::counted(bench.buckets, "bucket")));
-  print_text(
-      text("update          {:10.2f} ms    from the norm to the last weights that are back\n",
-           bench.seconds * 1e3));
-  print_text(text("step            {:10.2f} ms\n", bench.step_seconds * 1e3));
-  print_text(text("AdamW           {:10.2f} GB/s  read and written by the host's cores\n",
-                  bench.rate() / 1e9));
-  print_text(text("host memory     {:10.2f} GB/s  a copy by the same threads: {:.2f} ms at least\n",
-                  bench.memory_rate / 1e9,
-                  bench.memory_seconds() * 1e3));
-  print_text(text("host link       {:10.2f} GB/s  down, {:.2f} up: {:.2f} ms at least\n",
-                  bench.down_rate / 1e9,
-                  bench.up_rate / 1e9,
-                  bench.link_seconds() * 1e3));
-  print_text(to_text(bar_of(bench)) + "\n");
+report::Document document_of(const OffloadBench& bench, config::DeviceKind device) {
+  report::Document document;
+  document.line(text("one rank, the optimizer state of {} parameters in host memory, {}",
+                     bench.parameters,
+                     base::counted(bench.buckets, "bucket")));
+  document.json("parameters", bench.parameters);
+  document.json("buckets", bench.buckets);
+  document.value("update_ms",
+                 "update",
+                 bench.seconds * 1e3,
+                 {2, "ms"},
+                 "from the norm to the last weights that are back");
+  document.value("step_ms", "step", bench.step_seconds * 1e3, {2, "ms"});
+  document.value("gb_per_second",
+                 "AdamW",
+                 bench.rate() / 1e9,
+                 {2, "GB/s"},
+                 "read and written by the host's cores");
+  document.value(
+      "host_memory_gb_per_second",
+      "host memory",
+      bench.memory_rate / 1e9,
+      {2, "GB/s"},
+      text("a copy by the same threads: {:.2f} ms at least", bench.memory_seconds() * 1e3));
+  document.value(
+      "download_gb_per_second",
+      "host link",
+      bench.down_rate / 1e9,
+      {2, "GB/s"},
+      text("down, {:.2f} up: {:.2f} ms at least", bench.up_rate / 1e9, bench.link_seconds() * 1e3));
+  document.json("upload_gb_per_second", bench.up_rate / 1e9);
+  document.json("least_memory_ms", bench.memory_seconds() * 1e3);
+  document.json("least_link_ms", bench.link_seconds() * 1e3);
+  document.json("share", bench.share());
+  document.bars({bar_of(bench)});
+  if (device == config::DeviceKind::Cpu) document.line(kOnCores);
+  return document;
 }
 
 rules::JudgedConfig offloading_config(config::Config config) {
@@ -85,11 +81,7 @@ rules::JudgedConfig offloading_config(config::Config config) {
     config.optimizer.optimizer_offload_fraction = 1;
     config.optimizer.overlap_cpu_optimizer_d2h_h2d = true;
   }
-  const rules::JudgedConfig judged = rules::validate(config).judged.value();
-  if (derive::layout_of(judged).world != 1) {
-    throw base::ConfigError(
-        "bench offload times one rank: set world=1 and every parallel size to 1");
-  }
+  const rules::JudgedConfig judged = require_one_rank(config, "bench offload times one rank");
   if (const auto limit = machine_limit(judged)) {
     throw base::ConfigError(text("{}: {}", limit->message, limit->fix));
   }
@@ -97,35 +89,15 @@ rules::JudgedConfig offloading_config(config::Config config) {
 }
 
 int run_offload_bench(const OffloadBenchOptions& options) {
-  if (under_launcher()) {
-    throw base::ConfigError("bench offload times one process: run it without mpirun");
-  }
-  const words::Resolution run = resolve(options.run);
-  refuse_foreign_launcher(run);
-  print_findings(run);
+  const words::Resolution run = resolve_bench(options.run, "bench offload times one process");
   const rules::JudgedConfig config = offloading_config(run.config);
-  const std::atomic<bool>& stop = catch_interrupts();
-  ProgressLine line;
-  const OffloadBench bench = measure::bench_offload(
-      {.config = config,
-       .steps = options.steps,
-       .progress =
-           [&](int done, int of) {
-             line.show(text("{} step {}/{}", bar(double(done) / of, 24), done, of));
-           },
-       .stop = &stop});
-  line.clear();
-  if (stop.load()) return stopped_bench(options.run.format);
-  switch (options.run.format) {
-    case Format::Text:
-      print_offload_text(bench);
-      if (config->runtime.device == config::DeviceKind::Cpu) print_text(kOnCores);
-      break;
-    case Format::Json:
-      print_offload_json(bench);
-      break;
-  }
-  return bar_of(bench).met() ? kGood : kFailed;
+  return run_bench(options.run.format, [&](ProgressLine& line) {
+    return document_of(measure::bench_offload({.config = config,
+                                               .steps = options.steps,
+                                               .progress = progress_on(line, "turn"),
+                                               .stop = &catch_interrupts()}),
+                       config->runtime.device);
+  });
 }
 
 }  // namespace

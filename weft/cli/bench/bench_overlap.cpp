@@ -186,17 +186,14 @@ int run_overlap(const OverlapOptions& options) {
   }
   if (launcher_rank() == 0) warn(run, orders, options.kind);
   ProgressLine line;
-  const measure::OverlapBench bench = measure::bench_overlap(
-      {.orders = orders,
-       .targets =
-           options.shares.empty() ? targets_of(config, options.kind) : targets_of(config, options),
-       .rounds = rounds_of(options),
-       .progress =
-           [&](int done, int of) {
-             line.show(base::text("{} step {}/{}", bar(double(done) / of, 24), done, of));
-           },
-       .stop = &catch_interrupts(),
-       .process = this_process(options.run.format)});
+  const measure::OverlapBench bench =
+      measure::bench_overlap({.orders = orders,
+                              .targets = options.shares.empty() ? targets_of(config, options.kind)
+                                                                : targets_of(config, options),
+                              .rounds = rounds_of(options),
+                              .progress = progress_on(line, "step"),
+                              .stop = &catch_interrupts(),
+                              .process = this_process(options.run.format)});
   line.clear();
   if (!bench.is_rank_zero) return kGood;
   if (bench.interrupted) return stopped_bench(options.run.format);
@@ -209,26 +206,18 @@ int run_overlap(const OverlapOptions& options) {
   }
   const std::vector<FabricReport> reports = report_of(orders, options.kind, bench);
   const grid::Grid grid(derive::layout_of(config));
-  switch (options.run.format) {
-    case Format::Text:
-      print_text(
-          base::text("{} ({}{}), {}, {} of {} of each order, in turn\n",
-                     base::counted(derive::layout_of(config).world, "rank"),
-                     config::word(config.runtime.backend),
-                     config::is_pretended(config.runtime.backend) ? ", one runs" : "",
-                     base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
-                     options.kind == measure::BenchedKind::Ep ? "median" : "the best",
-                     base::counted(rounds_of(options), "step")));
-      print_text(to_text(reports));
-      break;
-    case Format::Json:
-      print_json(to_json(reports));
-      break;
-  }
-  const auto is_met = [](const FabricReport& report) {
-    return is_judged(report) && std::ranges::all_of(bars_of(report), &Bar::met);
-  };
-  return std::ranges::all_of(reports, is_met) ? kGood : kFailed;
+  report::Document document;
+  document.line(
+      base::text("{} ({}{}), {}, {} of {} of each order, in turn",
+                 base::counted(derive::layout_of(config).world, "rank"),
+                 config::word(config.runtime.backend),
+                 config::is_pretended(config.runtime.backend) ? ", one runs" : "",
+                 base::counted(derive::micro_batches(config.train, grid.dp()), "micro-batch"),
+                 options.kind == measure::BenchedKind::Ep ? "median" : "the best",
+                 base::counted(rounds_of(options), "step")));
+  document.section("") = document_of(reports);
+  const int code = end_bench(options.run.format, document);
+  return std::ranges::all_of(reports, is_judged) ? code : kFailed;
 }
 
 // Replaces the name of a kind by its number; returns an error.

@@ -1,11 +1,8 @@
 // weft bench plan: CPU time of a layout search for a large model on many GPUs.
-#include <ctime>
-
-#include "weft/base/text.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/plan/plan_searched.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/cli/terminal/interrupt.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/plan/search/layout_space.h"
 
 namespace weft::cli {
@@ -20,8 +17,6 @@ struct PlanBenchOptions {
   std::vector<std::string> keys;
 };
 
-double cpu_seconds_of_search() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
 PlanOptions plan_options(const PlanBenchOptions& options) {
   PlanOptions plan;
   plan.run.words = {"deepseek_v3"};
@@ -32,36 +27,31 @@ PlanOptions plan_options(const PlanBenchOptions& options) {
   return plan;
 }
 
-int run_plan_bench(const PlanBenchOptions& options) {
-  const std::atomic<bool>& stop = catch_interrupts();
-  plan::KeptSearch kept;
-  const double start = cpu_seconds_of_search();
+report::Document search_document(const PlanBenchOptions& options) {
+  const double start = measure::cpu_seconds();
+  plan::SearchResult search;
   try {
     const Question question = question_of(plan_options(options));
     const plan::LayoutSpace space(question.ask);
-    kept = search_for(question, space, kTop, all_hardware(), stop);
+    search = search_for(question, space, kTop, all_hardware(), catch_interrupts()).search;
   } catch (const plan::SearchStopped&) {
-    return stopped_bench(options.format);
+    throw measure::Stopped{};
   }
-  const Bar bar{.name = "CPU seconds of a search for deepseek_v3 on 1024 H100",
-                .value = cpu_seconds_of_search() - start,
-                .limit = kMostCpuSeconds};
-  const plan::SearchResult& search = kept.search;
-  if (options.format == Format::Json) {
-    print_json({{"shapes", search.shapes},
-                {"priced", search.priced},
-                {"simulated", search.simulated},
-                {"ranked", search.ranked.size()},
-                {"cpu_seconds", bar.value},
-                {"bars", base::Json::array({to_json(bar)})}});
-  } else {
-    print_text(base::text("{} shapes, {} layouts priced by formula, {} simulated\n{}\n",
-                          search.shapes,
-                          search.priced,
-                          search.simulated,
-                          to_text(bar)));
-  }
-  return bar.met() ? kGood : kFailed;
+  const double taken = measure::cpu_seconds() - start;
+  report::Document document;
+  document.value("shapes", "shapes", search.shapes);
+  document.value("priced", "layouts priced by formula", search.priced);
+  document.value("simulated", "simulated", search.simulated);
+  document.value("ranked", "ranked", search.ranked.size());
+  document.value("cpu_seconds", "CPU time", taken, {2, "s"});
+  document.bars({{.name = "CPU seconds of a search for deepseek_v3 on 1024 H100",
+                  .value = taken,
+                  .limit = kMostCpuSeconds}});
+  return document;
+}
+
+int run_plan_bench(const PlanBenchOptions& options) {
+  return run_bench(options.format, [&](ProgressLine&) { return search_document(options); });
 }
 
 }  // namespace

@@ -3,17 +3,15 @@
 
 #include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
 #include "weft/cli/bench/predict_cases.h"
 #include "weft/cli/bench/predict_report.h"
-#include "weft/cli/output.h"
 #include "weft/cli/run/launcher.h"
 #include "weft/cli/run/machine_limit.h"
 #include "weft/cli/run/temporary_folder.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
+#include "weft/measure/runs/rounds.h"
 
 namespace weft::cli {
 namespace {
@@ -63,41 +61,34 @@ int run_predict(const PredictOptions& options) {
   }
   const PredictRuns runs = predict_runs(options.run, options.set);
   const TemporaryFolder folder;
-  ProgressLine line;
-  const measure::PredictRequest request{
-      .calibrating = runs.calibrating,
-      .cases = chosen_cases(runs, options.only),
-      .steps = options.steps,
-      .rounds = options.rounds,
-      .folder = folder.path(),
-      .stop = &catch_interrupts(),
-      .progress = [&](const std::string& what, int run, int of) {
-        line.show(text("{} run {}/{}: {}", bar(double(run) / of, 24), run, of, what));
-      }};
-  for (const measure::PredictCase& each : request.cases) {
+  const std::vector<measure::PredictCase> cases = chosen_cases(runs, options.only);
+  for (const measure::PredictCase& each : cases) {
     if (const auto limit = machine_limit(each.config)) {
       throw base::ConfigError(text("{}: {}: {}", each.name, limit->message, limit->fix));
     }
   }
-  const measure::PredictBench bench = measure::bench_predict(request);
-  line.clear();
-  if (bench.predictions.empty()) return stopped_bench(options.run.format);
-  switch (options.run.format) {
-    case Format::Text:
-      print_text(to_text(bench, options.set));
-      break;
-    case Format::Json:
-      print_json(to_json(bench, options.set));
-      break;
-  }
-  if (bench.interrupted) {
-    line.log(text("stopped before the end: {} of {} runs were measured",
-                  bench.predictions.size(),
-                  request.cases.size()));
-    return interrupted_code();
-  }
-  const std::vector<Bar> bars = bars_of(bench, options.set);
-  return std::ranges::all_of(bars, &Bar::met) ? kGood : kFailed;
+  bool is_partial = false;
+  const int code = run_bench(options.run.format, [&](ProgressLine& line) {
+    const measure::PredictBench bench = measure::bench_predict(
+        {.calibrating = runs.calibrating,
+         .cases = cases,
+         .steps = options.steps,
+         .rounds = options.rounds,
+         .folder = folder.path(),
+         .stop = &catch_interrupts(),
+         .progress = [&](const std::string& what, int run, int of) {
+           line.show(text("{} run {}/{}: {}", bar(double(run) / of, 24), run, of, what));
+         }});
+    if (bench.predictions.empty()) throw measure::Stopped{};
+    is_partial = bench.interrupted;
+    if (is_partial) {
+      line.log(text("stopped before the end: {} of {} runs were measured",
+                    bench.predictions.size(),
+                    cases.size()));
+    }
+    return document_of(bench, options.set);
+  });
+  return is_partial ? interrupted_code() : code;
 }
 
 }  // namespace

@@ -1,20 +1,16 @@
 // weft bench schedule: overhead of scheduling: issuing a node, waking another lane, and planning,
 // verifying and simulating a step of a large layout.
-#include <algorithm>
-#include <chrono>
-#include <limits>
+#include <optional>
 
 #include "weft/base/check.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
-#include "weft/cli/output.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/derive/derived.h"
 #include "weft/exec/real/executor.h"
 #include "weft/exec/sim/simulate.h"
 #include "weft/kernels/device.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/plan/price/simulated_step.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
@@ -22,12 +18,10 @@
 namespace weft::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kRounds = 5;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+void enqueue_nothing(const schedule::Node&, tensor::Stream& stream) {
+  stream.enqueue_host("nothing", tensor::WorkClass::Memory, [](tensor::Transfers&) {});
 }
 
 // Graph without the nodes that block the host.
@@ -70,20 +64,21 @@ double issue_seconds(const schedule::Graph& graph) {
   const auto device = kernels::make_cpu_device();
   const exec::Lanes lanes(*device, graph);
   exec::Executor executor(graph, lanes);
-  double best = 1e9;
-  for (int round = 0; round < kRounds; ++round) {
-    Clock::time_point first, last;
+  measure::Rounds rounds({.rounds = kRounds});
+  const measure::Samples& issue = rounds.add([&] {
+    std::optional<double> first;
+    double last = 0;
     executor.run(
-        [&](const schedule::Node&, tensor::Stream& stream) {
-          last = Clock::now();
-          if (first == Clock::time_point()) first = last;
-          stream.enqueue_host("nothing", tensor::WorkClass::Memory, [](tensor::Transfers&) {});
+        [&](const schedule::Node& node, tensor::Stream& stream) {
+          last = measure::wall_seconds();
+          if (!first) first = last;
+          enqueue_nothing(node, stream);
         },
         exec::Tracing::Off);
-    const double nodes = static_cast<double>(graph.entries.size()) - 1;
-    best = std::min(best, std::chrono::duration<double>(last - first).count() / nodes);
-  }
-  return best;
+    return (last - *first) / (static_cast<double>(graph.entries.size()) - 1);
+  });
+  rounds.run();
+  return issue.least();
 }
 
 // Time per node of two alternating lanes: a wait for the other lane plus issuing.
@@ -93,17 +88,8 @@ double wake_seconds() {
   const auto device = kernels::make_cpu_device();
   const exec::Lanes lanes(*device, graph);
   exec::Executor executor(graph, lanes);
-  double best = 1e9;
-  for (int round = 0; round < kRounds; ++round) {
-    const Clock::time_point start = Clock::now();
-    executor.run(
-        [](const schedule::Node&, tensor::Stream& stream) {
-          stream.enqueue_host("nothing", tensor::WorkClass::Memory, [](tensor::Transfers&) {});
-        },
-        exec::Tracing::Off);
-    best = std::min(best, seconds_since(start) / kNodes);
-  }
-  return best;
+  const auto run = [&] { executor.run(enqueue_nothing, exec::Tracing::Off); };
+  return measure::samples_of({.rounds = kRounds}, run).least() / kNodes;
 }
 
 struct LargeShape {
@@ -139,97 +125,75 @@ config::Config large_config(const LargeShape& shape) {
 struct LargeCase {
   std::size_t nodes = 0;
   double plan_seconds = 0, verify_seconds = 0;
-  double simulate_seconds = 0;  // best of several
+  double simulate_seconds = 0;  // least of several
 };
 
 // One rank stands for its stage: their graphs are equal.
 LargeCase large_case(const LargeShape& shape) {
-  constexpr int kTimes = 5;
   LargeCase result;
   const config::Config config = large_config(shape);
-  Clock::time_point start = Clock::now();
-  const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
-  result.plan_seconds = seconds_since(start);
-  start = Clock::now();
-  const std::vector<std::string> complaints = schedule::verify_plan(plans);
-  result.verify_seconds = seconds_since(start);
+  std::vector<schedule::RankPlan> plans;
+  result.plan_seconds = measure::seconds_of(
+      [&] { plans = schedule::plan_step(config, grid::Grid(derive::layout_of(config))); });
+  std::vector<std::string> complaints;
+  result.verify_seconds = measure::seconds_of([&] { complaints = schedule::verify_plan(plans); });
   CHECK(complaints.empty(), "the schedule is wrong: {}", complaints.front());
   for (const schedule::RankPlan& plan : plans) result.nodes += plan.training.entries.size();
   const exec::sim::SimulatedStep step =
       plan::simulated_step(plans, [](int, int) { return exec::sim::Cost{.seconds = 1e-3}; });
-  result.simulate_seconds = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kTimes; ++i) {
-    start = Clock::now();
-    exec::sim::simulate(step);
-    result.simulate_seconds = std::min(result.simulate_seconds, seconds_since(start));
-  }
+  result.simulate_seconds =
+      measure::samples_of({.rounds = kRounds}, [&] { exec::sim::simulate(step); }).least();
   return result;
 }
 
-std::string large_text(const LargeShape& shape, const LargeCase& large) {
-  return base::text(
-      "{}: {} nodes in {} graphs\n  plan                {:8.0f} ms\n  verify              {:8.0f} "
-      "ms\n  simulate            {:8.1f} ms\n",
-      shape.name,
-      large.nodes,
-      shape.stages,
-      large.plan_seconds * 1e3,
-      large.verify_seconds * 1e3,
-      large.simulate_seconds * 1e3);
+// Adds a shape's times, with keys that begin with `prefix`.
+double add_large(report::Document& document, const std::string& prefix, const LargeShape& shape) {
+  const LargeCase large = large_case(shape);
+  report::Document& part = document.section(
+      "",
+      base::text("{}: {} nodes in {} graphs", shape.name, large.nodes, shape.stages));
+  part.json(prefix + "_nodes", large.nodes);
+  part.value(prefix + "_plan_ms", "plan", large.plan_seconds * 1e3, {0, "ms"});
+  part.value(prefix + "_verify_ms", "verify", large.verify_seconds * 1e3, {0, "ms"});
+  part.value(prefix + "_simulate_ms", "simulate", large.simulate_seconds * 1e3, {1, "ms"});
+  return large.simulate_seconds;
 }
 
-Bar simulate_bar(const LargeCase& deep) {
-  return {.name = "ms to simulate the step of 61 layers",
-          .value = deep.simulate_seconds * 1e3,
-          .limit = kMostSimulateMs};
+report::Document schedule_document(const config::Config& config, const std::atomic<bool>& stop) {
+  const std::vector<schedule::RankPlan> plans =
+      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
+  const schedule::Graph graph = without_host_nodes(plans.front().training);
+  report::Document document;
+  document.value("issue_us",
+                 "issuing a node",
+                 issue_seconds(graph) * 1e6,
+                 {2, "us"},
+                 base::text("{} nodes on their lanes, empty bodies", graph.entries.size()));
+  measure::throw_if_stopped(&stop);
+  document.value("wake_us",
+                 "waking another lane",
+                 wake_seconds() * 1e6,
+                 {2, "us"},
+                 "a node and the wait for it");
+  measure::throw_if_stopped(&stop);
+  add_large(document, "large", kLarge);
+  measure::throw_if_stopped(&stop);
+  const double deep = add_large(document, "deep", kDeep);
+  document.bars({{.name = "ms to simulate the step of 61 layers",
+                  .value = deep * 1e3,
+                  .limit = kMostSimulateMs}});
+  return document;
 }
 
 int run_schedule_bench(const RunArguments& arguments) {
-  const std::atomic<bool>& stop = catch_interrupts();
   const words::Resolution run = resolve(arguments);
   print_findings(run);
   config::Config config = run.config;
   config.comm_overlap.overlap_moe_expert_parallel_comm = true;
   config.comm_overlap.delay_wgrad_compute = true;
   config = rules::validate(config).config;
-  const std::vector<schedule::RankPlan> plans =
-      schedule::plan_step(config, grid::Grid(derive::layout_of(config)));
-  const schedule::Graph graph = without_host_nodes(plans.front().training);
-  const double issue = issue_seconds(graph);
-  if (stop.load()) return stopped_bench(arguments.format);
-  const double wake = wake_seconds();
-  if (stop.load()) return stopped_bench(arguments.format);
-  const LargeCase large = large_case(kLarge);
-  if (stop.load()) return stopped_bench(arguments.format);
-  const LargeCase deep = large_case(kDeep);
-  if (stop.load()) return stopped_bench(arguments.format);
-  const Bar bar = simulate_bar(deep);
-  const ExitCode end = bar.met() ? kGood : kFailed;
-  if (arguments.format == Format::Json) {
-    print_json({{"issue_us", issue * 1e6},
-                {"wake_us", wake * 1e6},
-                {"large_nodes", large.nodes},
-                {"large_plan_ms", large.plan_seconds * 1e3},
-                {"large_verify_ms", large.verify_seconds * 1e3},
-                {"large_simulate_ms", large.simulate_seconds * 1e3},
-                {"deep_nodes", deep.nodes},
-                {"deep_plan_ms", deep.plan_seconds * 1e3},
-                {"deep_verify_ms", deep.verify_seconds * 1e3},
-                {"deep_simulate_ms", deep.simulate_seconds * 1e3},
-                {"bars", base::Json::array({to_json(bar)})}});
-    return end;
-  }
-  print_text(
-      base::text("issuing a node        {:8.2f} us  ({} nodes on their lanes, empty bodies)\n",
-                 issue * 1e6,
-                 graph.entries.size()));
-  print_text(
-      base::text("waking another lane   {:8.2f} us  (a node and the wait for it)\n", wake * 1e6));
-  print_text(large_text(kLarge, large));
-  print_text(large_text(kDeep, deep));
-  print_text(to_text(bar) + "\n");
-  return end;
+  return run_bench(arguments.format,
+                   [&](ProgressLine&) { return schedule_document(config, catch_interrupts()); });
 }
 
 }  // namespace

@@ -1,18 +1,13 @@
 // weft bench tune: the tuner's result against every setting of its grid.
-#include "weft/base/error.h"
 #include "weft/base/text.h"
-#include "weft/cli/arguments.h"
 #include "weft/cli/bench/benches.h"
-#include "weft/cli/output.h"
 #include "weft/cli/perf/tune_report.h"
 #include "weft/cli/perf/tune_request.h"
-#include "weft/cli/run/launcher.h"
 #include "weft/cli/run/temporary_folder.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
-#include "weft/cli/terminal/progress.h"
 #include "weft/measure/bench/tune_bench.h"
+#include "weft/measure/runs/rounds.h"
 
 namespace weft::cli {
 namespace {
@@ -32,12 +27,6 @@ struct TuneBenchOptions {
   int repeats = 2, trials = 32, rounds = 3;
 };
 
-Bar bar_of(const TuneBench& bench) {
-  return {.name = "what the tuner's setting takes longer than the best of the grid",
-          .value = bench.loss(),
-          .limit = kMostLoss};
-}
-
 std::string name_of(const MeasuredSetting& setting) {
   return setting.change.empty() ? "as it is" : setting.change;
 }
@@ -54,109 +43,91 @@ const char* heat_word(Heat heat) {
   return "";
 }
 
-void print_tune_text(const TuneBench& bench) {
+report::Document document_of(const TuneBench& bench) {
   const auto& whole = bench.tuning.whole;
-  print_text(text("tuned: {:.2f} ms{}, in {}; the grid has {}\n",
-                  bench.tuning.best_ms,
-                  whole ? text(", {:.2f} times as fast as the start", whole->gain()) : "",
-                  base::counted(std::ssize(bench.tuning.trials), "trial"),
-                  base::counted(static_cast<std::int64_t>(bench.grid), "setting")));
+  report::Document document;
+  document.json("interrupted", bench.interrupted);
+  document.line(text("{}; the grid has {}",
+                     base::counted(std::ssize(bench.tuning.trials), "trial"),
+                     base::counted(static_cast<std::int64_t>(bench.grid), "setting")));
+  document.json("trials", bench.tuning.trials.size());
+  document.value("tuner_first_ms", "start", bench.tuning.first_ms, {2, "ms"});
+  document.value("tuner_best_ms", "tuned", bench.tuning.best_ms, {2, "ms"});
+  document.value("tuner_gain",
+                 "gain",
+                 whole ? base::Json(whole->gain()) : base::Json(),
+                 {},
+                 whole ? "times as fast as the start" : "no change is kept");
+  document.json("grid", bench.grid);
+  report::Table& settings = document.table("settings",
+                                           {{"change", ""},
+                                            {"step_ms", "step ms"},
+                                            {"heat", "heat"},
+                                            {"every_ms", ""},
+                                            {"near_ms", ""},
+                                            {"final_ms", ""},
+                                            {"tuned", "tuned"},
+                                            {"", "change"}});
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
     const MeasuredSetting& setting = bench.settings[i];
-    if (i >= kShownSettings && !setting.is_tuned) continue;
-    print_text(text("{:>10.2f} ms {:<6} {} {}\n",
-                    setting.ms(),
-                    heat_word(setting.heat()),
-                    setting.is_tuned ? "<- tuner " : "         ",
-                    name_of(setting)));
+    const bool is_shown = i < kShownSettings || setting.is_tuned;
+    settings.row({setting.change,
+                  setting.ms(),
+                  heat_word(setting.heat()),
+                  setting.heat_ms[0],
+                  setting.heat_ms[1],
+                  setting.heat_ms[2],
+                  setting.is_tuned,
+                  name_of(setting)},
+                 is_shown ? report::Table::In::Both : report::Table::In::JsonOnly);
   }
-  for (const std::string& failed : bench.failed) print_text("failed: " + failed + "\n");
-  if (!bench.interrupted) print_text(to_text(bar_of(bench)) + "\n");
-}
-
-base::Json settings_json(const TuneBench& bench) {
-  base::Json settings = base::Json::array();
-  for (const MeasuredSetting& setting : bench.settings) {
-    settings.push_back({{"change", setting.change},
-                        {"step_ms", setting.ms()},
-                        {"heat", heat_word(setting.heat())},
-                        {"every_ms", setting.heat_ms[0]},
-                        {"near_ms", setting.heat_ms[1]},
-                        {"final_ms", setting.heat_ms[2]},
-                        {"tuned", setting.is_tuned}});
-  }
-  return settings;
-}
-
-void print_tune_json(const TuneBench& bench) {
-  base::Json json{
-      {"interrupted", bench.interrupted},
-      {"trials", bench.tuning.trials.size()},
-      {"tuner_first_ms", bench.tuning.first_ms},
-      {"tuner_best_ms", bench.tuning.best_ms},
-      {"tuner_gain", bench.tuning.whole ? base::Json(bench.tuning.whole->gain()) : base::Json()},
-      {"grid", bench.grid},
-      {"settings", settings_json(bench)},
-      {"failed", bench.failed}};
-  if (!bench.interrupted) {
-    json["tuned_ms"] = bench.tuned().ms();
-    json["best_ms"] = bench.best().ms();
-    json["loss"] = bench.loss();
-    json["bars"] = base::Json::array({to_json(bar_of(bench))});
-  }
-  print_json(json);
-}
-
-void print_tune_bench(const TuneBench& bench, Format format) {
-  switch (format) {
-    case Format::Text:
-      print_tune_text(bench);
-      break;
-    case Format::Json:
-      print_tune_json(bench);
-      break;
-  }
+  document.json("failed", bench.failed);
+  for (const std::string& failed : bench.failed) document.line("failed: " + failed);
+  if (bench.interrupted) return document;
+  document.json("tuned_ms", bench.tuned().ms());
+  document.json("best_ms", bench.best().ms());
+  document.json("loss", bench.loss());
+  document.bars({{.name = "what the tuner's setting takes longer than the best of the grid",
+                  .value = bench.loss(),
+                  .limit = kMostLoss}});
+  return document;
 }
 
 int run_tune_bench(const TuneBenchOptions& options) {
-  if (under_launcher()) {
-    throw base::ConfigError("bench tune times ranks of one process: run it without mpirun");
-  }
-  const words::Resolution run = resolve(options.run);
-  refuse_foreign_launcher(run);
-  print_findings(run);
+  const words::Resolution run = resolve_bench(options.run, "bench tune times ranks of one process");
+  require_tunable(run.config);
   const TemporaryFolder folder;
-  ProgressLine line;
-  measure::TuneBenchRequest request{
-      .tune = {.config = run.config,
-               .moves = asked_moves(options.vary),
-               .steps = options.steps,
-               .window = {.start = options.steps / 3},
-               .repeats = options.repeats,
-               .most_trials = options.trials,
-               .folder = folder.path(),
-               .stop = &catch_interrupts()},
-      .rounds = options.rounds,
-      .progress =
-          [&](Heat heat, const std::string& what, int done, int of) {
-            const std::string share = bar(double(done) / of, 24);
-            line.show(text("{} {} {}/{} {}", share, heat_word(heat), done, of, what));
-          },
-      .log = [&](const std::string& heat) { line.log(heat); }};
-  require_tunable(request.tune.config);
-  request.tune.progress = [&](const std::string& what, std::int64_t step) {
-    line.show(text("{} tuning: {}", bar(double(step) / double(options.steps), 24), what));
-  };
-  request.tune.told = [&](const measure::Trial& trial) { line.log(to_line(trial)); };
-  const TuneBench bench = measure::bench_tune(request);
-  line.clear();
-  if (bench.interrupted && bench.tuning.trials.empty()) return stopped_bench(options.run.format);
-  print_tune_bench(bench, options.run.format);
-  if (bench.interrupted) {
-    line.log("stopped before the end: what was measured until then, and no verdict");
-    return interrupted_code();
-  }
-  return bar_of(bench).met() ? kGood : kFailed;
+  bool is_partial = false;
+  const int code = run_bench(options.run.format, [&](ProgressLine& line) {
+    measure::TuneBenchRequest request{
+        .tune = {.config = run.config,
+                 .moves = asked_moves(options.vary),
+                 .steps = options.steps,
+                 .window = {.start = options.steps / 3},
+                 .repeats = options.repeats,
+                 .most_trials = options.trials,
+                 .folder = folder.path(),
+                 .stop = &catch_interrupts()},
+        .rounds = options.rounds,
+        .progress =
+            [&](Heat heat, const std::string& what, int done, int of) {
+              const std::string share = bar(double(done) / of, 24);
+              line.show(text("{} {} {}/{} {}", share, heat_word(heat), done, of, what));
+            },
+        .log = [&](const std::string& heat) { line.log(heat); }};
+    request.tune.progress = [&](const std::string& what, std::int64_t step) {
+      line.show(text("{} tuning: {}", bar(double(step) / double(options.steps), 24), what));
+    };
+    request.tune.told = [&](const measure::Trial& trial) { line.log(to_line(trial)); };
+    const TuneBench bench = measure::bench_tune(request);
+    if (bench.interrupted && bench.tuning.trials.empty()) throw measure::Stopped{};
+    is_partial = bench.interrupted;
+    if (is_partial) {
+      line.log("stopped before the end: what was measured until then, and no verdict");
+    }
+    return document_of(bench);
+  });
+  return is_partial ? interrupted_code() : code;
 }
 
 }  // namespace

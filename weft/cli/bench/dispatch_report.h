@@ -1,15 +1,12 @@
 // Report of `weft bench dispatch`: rows, bytes, times and bars.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "weft/base/json.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/config/config.h"
 #include "weft/measure/bench/dispatch_bench.h"
 #include "weft/measure/bench/row_copies_bench.h"
+#include "weft/report/document/document.h"
 
 namespace weft::cli {
 
@@ -21,11 +18,8 @@ struct DispatchReport {
   std::vector<measure::RowCopy> copies;
 };
 
-// Bars for this shape. The dispatchers have bars for 64 experts, top-8, 8 ranks, 4 per machine, and
-// links chosen by the bench.
-std::vector<Bar> bars_of(const DispatchReport& report);
-
-std::string to_text(const DispatchReport& report);
-base::Json to_json(const DispatchReport& report);
+// Bars: the dispatchers have bars for 64 experts, top-8, 8 ranks, 4 per machine, and links chosen
+// by the bench; copies have theirs for every shape.
+report::Document document_of(const DispatchReport& report);
 
 }  // namespace weft::cli

@@ -6,13 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/json.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/kernels/hopper_tile.h"
 #include "weft/measure/device/card_clock.h"
 #include "weft/measure/device/device_ceilings.h"
 #include "weft/measure/device/device_rate.h"
 #include "weft/measure/device/device_step.h"
+#include "weft/report/document/document.h"
 
 namespace weft::cli {
 
@@ -72,9 +71,8 @@ struct GpuBench {
 };
 
 // Bars for measured parts. A bar against a peer requires the peer.
-std::vector<Bar> bars_of(const GpuBench& bench);
+std::vector<report::Bar> bars_of(const GpuBench& bench);
 
-std::string to_text(const GpuBench& bench);
-base::Json to_json(const GpuBench& bench);
+report::Document document_of(const GpuBench& bench);
 
 }  // namespace weft::cli

@@ -20,13 +20,11 @@ constexpr double kPictured = 0.2;
 // A measured step may be shorter than the longer of the two, and than the ideal. Each of these is
 // another measurement or a simulation, with its own waits for late ranks.
 constexpr const char* kComputeLegend =
-    "\n"
-    "  compute alone: the plain order on free links; communication alone: the plain order "
+    "\n  compute alone: the plain order on free links; communication alone: the plain order "
     "simulated, with the measured\n"
-    "  costs of its communication and no time for compute.\n";
+    "  costs of its communication and no time for compute.";
 constexpr const char* kOneRankLegend =
-    "\n"
-    "  One rank of a pretended world runs; its peers are taken to do what it does. Free links: "
+    "\n  One rank of a pretended world runs; its peers are taken to do what it does. Free links: "
     "communication is a copy\n"
     "  inside the device. compute alone: the plain order on free links, less these copies; "
     "communication alone: the\n"
@@ -45,7 +43,7 @@ constexpr const char* kOneRankLegend =
     "communication compute\n"
     "  is slowed down as far as that copies in the device's memory; how much such copies slow it "
     "is "
-    "measured beforehand.\n";
+    "measured beforehand.";
 constexpr const char* kLegend =
     "  ideal: the simulated step where only compute and the wire take time, of the last order that "
     "is "
@@ -53,17 +51,12 @@ constexpr const char* kLegend =
     "  the three is a bound: ranks also wait for each other, which overlap evens out.\n"
     "  predicted: the step time simulated beforehand, from node costs measured in the plain "
     "order; error: how far\n"
-    "  it is from the measured step. peak memory: of activations and of what travels.\n";
+    "  it is from the measured step. peak memory: of activations and of what travels.";
 
 double ms(double seconds) { return seconds * 1e3; }
 
-base::Json ms_or_null(std::optional<double> seconds) {
-  return seconds ? base::Json(ms(*seconds)) : base::Json();
-}
-
-// "12.3", or "-" if unknown.
-std::string ms_text(std::optional<double> seconds) {
-  return seconds ? base::text("{:.1f}", ms(*seconds)) : "-";
+base::Json ms_or_null(const std::optional<double>& seconds) {
+  return report::or_null(seconds, 1e3);
 }
 
 trace::CommunicationTime time_of(const trace::Exposure& exposure, measure::BenchedKind kind) {
@@ -165,143 +158,91 @@ FabricReport report_of(const std::vector<measure::OverlapOrder>& orders,
   return report;
 }
 
-std::string layers_text(const FabricReport& report) {
-  return base::text(
-      "of the layers: compute alone {:.1f} ms, communication alone {:.1f} ms (ratio {:.2f})\n",
-      ms(report.layers_compute_seconds.value_or(0)),
-      ms(report.layers_communication_seconds),
-      report.ratio().value_or(0));
-}
-
-std::string layers_text(const FabricReport& report, const OverlapRow& row) {
-  std::string text =
-      base::text("  {:<24} {:.3f} times compute alone; layers' part {:.1f} ms, {:.2f}x",
-                 "",
-                 row.step_seconds / report.compute_seconds,
-                 ms(row.layers_seconds),
-                 report.layers_speedup(row));
-  if (row.partnered.communication_ms > 0) {
-    text += base::text("; with a partner {:.1f} ms: hidden_any {:.1f} %, hidden_gemm {:.1f} %",
+// Rows below a run's: reasons for exposed communication, its share with a partner.
+void add_notes(const OverlapRow& row, report::Table& runs) {
+  const trace::Reasons& reasons = row.time.reasons;
+  runs.note(
+      base::text("exposed: no partner {:.1f}, short cover {:.1f}, peer {:.1f}, host {:.1f} ms",
+                 reasons.no_partner_ms,
+                 reasons.short_cover_ms,
+                 reasons.peer_ms,
+                 reasons.host_ms));
+  if (row.partnered.communication_ms <= 0) return;
+  runs.note(base::text("with a partner {:.1f} ms: hidden_any {:.1f} %, hidden_gemm {:.1f} %",
                        row.partnered.communication_ms,
                        row.partnered.hidden_any * 100,
-                       row.partnered.hidden_gemm * 100);
+                       row.partnered.hidden_gemm * 100));
+}
+
+void add_runs(const FabricReport& report, report::Document& document) {
+  // Columns of one rank of a pretended world, and of kinds that add to the step.
+  const auto of_one = [&](const char* heading) { return report.is_one_rank ? heading : ""; };
+  const auto of_kind = [&](const char* heading) {
+    return report.kind == measure::BenchedKind::Ep ? "" : heading;
+  };
+  const report::Shown percent = report::percent();
+  report::Table& runs = document.table(
+      "runs",
+      {{"name", "order"},
+       {"step_ms", "step ms", {1}},
+       {"rounds_ms", ""},
+       {"speedup", "speed-up"},
+       {"over_compute_only", of_one("over compute alone"), {3}},
+       {"layers_ms", of_one("layers ms"), {1}},
+       {"layers_speedup", of_one("speed-up")},
+       {"hidden_any", "hidden_any", percent},
+       {"hidden_gemm", "hidden_gemm", percent},
+       {"partnered_comm_ms", ""},
+       {"partnered_hidden_any", ""},
+       {"partnered_hidden_gemm", ""},
+       {"exposed_ms", "exposed ms", {1}},
+       {"peak_activation_bytes", "peak memory", {.form = report::Shown::Form::Bytes}},
+       {"predicted_ms", ""},
+       {"prediction_error", ""},
+       {"", "predicted", {1}},
+       {"", "error", report::percent(1, report::Shown::Form::Signed)},
+       {"ideal_ms", ""},
+       {"added", of_kind("adds"), percent},
+       {"steady_added", of_kind("outside warm-up"), percent},
+       {"exposure", ""}});
+  for (const OverlapRow& row : report.rows) {
+    std::vector<double> rounds;
+    for (const double seconds : row.round_seconds) rounds.push_back(ms(seconds));
+    const base::Json predicted = ms_or_null(row.predicted_seconds);
+    const base::Json error = report::or_null(row.prediction_error());
+    runs.row({row.name,
+              ms(row.step_seconds),
+              std::move(rounds),
+              row.speedup,
+              row.step_seconds / report.compute_seconds,
+              ms(row.layers_seconds),
+              report.layers_speedup(row),
+              row.time.hidden_any,
+              row.time.hidden_gemm,
+              row.partnered.communication_ms,
+              row.partnered.hidden_any,
+              row.partnered.hidden_gemm,
+              row.time.exposed_ms,
+              row.peak_activation_bytes,
+              predicted,
+              error,
+              row.is_fitted ? base::Json("(measured)") : predicted,
+              row.is_fitted ? base::Json() : error,
+              ms_or_null(row.ideal_seconds),
+              report::or_null(row.added),
+              report::or_null(row.steady_added),
+              trace::to_json(row.time)});
+    add_notes(row, runs);
   }
-  return text + "\n";
 }
 
-std::string heading(const FabricReport& report) {
-  std::string text =
-      base::text("\n{}{}{}\n", report.name, report.links.empty() ? "" : ": ", report.links);
-  text += base::text(
-      "compute alone {:.1f} ms{}, communication alone {:.1f} ms (simulated; {:.2f} of "
-      "compute)",
-      ms(report.compute_seconds),
-      report.compute_is_simulated ? " (simulated)" : "",
-      ms(report.communication_seconds),
-      report.communication_seconds / report.compute_seconds);
-  text += base::text("; the longer of the two {:.1f} ms, ideal {} ms\n",
-                     ms(report.longer_alone_seconds()),
-                     ms_text(report.ideal_seconds()));
-  if (report.is_one_rank) text += layers_text(report);
-  text += base::text("  {:<24} {:>9} {:>8} {:>10} {:>11} {:>10} {:>11} {:>10} {:>7}\n",
-                     "order",
-                     "step ms",
-                     "speed-up",
-                     "hidden_any",
-                     "hidden_gemm",
-                     "exposed ms",
-                     "peak memory",
-                     "predicted",
-                     "error");
-  return text;
-}
-
-std::string row_text(const OverlapRow& row) {
-  const std::string text =
-      base::text("  {:<24} {:>9.1f} {:>7.2f}x {:>8.1f} % {:>9.1f} % {:>10.1f} {:>11} ",
-                 row.name,
-                 ms(row.step_seconds),
-                 row.speedup,
-                 row.time.hidden_any * 100,
-                 row.time.hidden_gemm * 100,
-                 row.time.exposed_ms,
-                 base::human_bytes(static_cast<double>(row.peak_activation_bytes)));
-  if (row.is_fitted) return text + base::text("{:>10}\n", "(measured)");
-  if (!row.predicted_seconds) return text + base::text("{:>10}\n", "-");
-  return text + base::text("{:>10.1f} {:>+5.1f} %\n",
-                           ms(*row.predicted_seconds),
-                           *row.prediction_error() * 100);
-}
-
-std::string added_text(const OverlapRow& row) {
-  if (!row.added) return "";
-  std::string text = base::text("  {:<24} adds {:.1f} % to the step", "", *row.added * 100);
-  if (row.steady_added) {
-    text += base::text(", {:.1f} % outside warm-up and cool-down", *row.steady_added * 100);
-  }
-  return text + "\n";
-}
-
-std::string reasons_text(const OverlapRow& row) {
-  const trace::Reasons& reasons = row.time.reasons;
-  return base::text(
-      "  {:<24} exposed: no partner {:.1f}, short cover {:.1f}, peer {:.1f}, "
-      "host {:.1f} ms\n",
-      "",
-      reasons.no_partner_ms,
-      reasons.short_cover_ms,
-      reasons.peer_ms,
-      reasons.host_ms);
-}
-
-std::string bubbles_text(const plan::Bubbles& bubbles) {
-  return base::text(
-      "  bubble of equal stages, simulated: 1F1B {:.1f} ms, zb_h1 {:.1f} ms; a micro-batch of a "
-      "stage "
-      "takes {:.2f} ms\n"
-      "  forward, {:.2f} for input gradients, {:.2f} for weight gradients\n",
-      ms(bubbles.plain),
-      ms(bubbles.filled),
-      ms(bubbles.forward),
-      ms(bubbles.input_gradients),
-      ms(bubbles.weight_gradients));
-}
-
-base::Json to_json(const plan::Bubbles& bubbles) {
-  return {{"forward_ms", ms(bubbles.forward)},
-          {"input_gradients_ms", ms(bubbles.input_gradients)},
-          {"weight_gradients_ms", ms(bubbles.weight_gradients)},
-          {"plain_ms", ms(bubbles.plain)},
-          {"zb_h1_ms", ms(bubbles.filled)}};
-}
-
-base::Json number_or_null(std::optional<double> number) {
-  return number ? base::Json(*number) : base::Json();
-}
-
-base::Json run_json(const FabricReport& report, const OverlapRow& row) {
-  base::Json rounds = base::Json::array();
-  for (const double seconds : row.round_seconds) rounds.push_back(ms(seconds));
-  return {{"name", row.name},
-          {"step_ms", ms(row.step_seconds)},
-          {"rounds_ms", std::move(rounds)},
-          {"speedup", row.speedup},
-          {"over_compute_only", row.step_seconds / report.compute_seconds},
-          {"layers_ms", ms(row.layers_seconds)},
-          {"layers_speedup", report.layers_speedup(row)},
-          {"hidden_any", row.time.hidden_any},
-          {"hidden_gemm", row.time.hidden_gemm},
-          {"partnered_comm_ms", row.partnered.communication_ms},
-          {"partnered_hidden_any", row.partnered.hidden_any},
-          {"partnered_hidden_gemm", row.partnered.hidden_gemm},
-          {"exposed_ms", row.time.exposed_ms},
-          {"peak_activation_bytes", row.peak_activation_bytes},
-          {"predicted_ms", ms_or_null(row.predicted_seconds)},
-          {"prediction_error", number_or_null(row.prediction_error())},
-          {"ideal_ms", ms_or_null(row.ideal_seconds)},
-          {"added", number_or_null(row.added)},
-          {"steady_added", number_or_null(row.steady_added)},
-          {"exposure", trace::to_json(row.time)}};
+void add_bubbles(const plan::Bubbles& bubbles, report::Document& document) {
+  report::Document& part = document.section("bubble", "bubble of equal stages, simulated");
+  part.value("plain_ms", "1F1B", ms(bubbles.plain), {1, "ms"});
+  part.value("zb_h1_ms", "zb_h1", ms(bubbles.filled), {1, "ms"});
+  part.value("forward_ms", "a micro-batch of a stage, forward", ms(bubbles.forward), {2, "ms"});
+  part.value("input_gradients_ms", "input gradients", ms(bubbles.input_gradients), {2, "ms"});
+  part.value("weight_gradients_ms", "weight gradients", ms(bubbles.weight_gradients), {2, "ms"});
 }
 
 // Ratios with bars: communication that compute can hide, and communication as long as compute.
@@ -333,8 +274,8 @@ double limit_of(measure::BenchedKind kind) {
 constexpr double kBubbleRoom = 1.03;  // factor over the expected remaining bubble of zb_h1
 
 // A pipeline has bars outside of warm-up and cool-down, for several chunks per rank.
-std::vector<Bar> bars_of_kind(const FabricReport& report) {
-  std::vector<Bar> bars;
+std::vector<report::Bar> bars_of_kind(const FabricReport& report) {
+  std::vector<report::Bar> bars;
   if (report.is_free) {
     for (const OverlapRow& row : report.rows) {
       if (!row.is_fitted) bars.push_back({row.name + " adds on free links", *row.added, 0.02});
@@ -357,14 +298,47 @@ std::vector<Bar> bars_of_kind(const FabricReport& report) {
   return bars;
 }
 
-std::string unjudged_text(const FabricReport& report) {
-  if (is_judged(report)) return "";
-  return base::text(
-      "  NOT JUDGED plain adds {:.0f} %, not {:.0f} to {:.0f} %: run it again while nothing else "
-      "uses the cores\n",
-      *report.rows.front().added * 100,
-      kAdded.from * 100,
-      kAdded.to * 100);
+void add_fabric(const FabricReport& report, report::Document& document) {
+  const double compute = report.compute_seconds, communication = report.communication_seconds;
+  // Values without a label are in JSON alone.
+  const auto of_one = [&](const char* label) { return report.is_one_rank ? label : ""; };
+  const report::Shown shown{1, "ms"};
+  document.json("name", report.name);
+  document.json("links", report.links);
+  document.value("compute_only_ms",
+                 "compute alone",
+                 ms(compute),
+                 shown,
+                 report.compute_is_simulated ? "simulated" : "");
+  document.json("compute_only_is_simulated", report.compute_is_simulated);
+  document.value("comm_only_ms",
+                 "communication alone",
+                 ms(communication),
+                 shown,
+                 base::text("simulated; {:.2f} of compute", communication / compute));
+  document.value("longer_alone_ms", "the longer of both", ms(report.longer_alone_seconds()), shown);
+  document.value("ideal_ms", "ideal", ms_or_null(report.ideal_seconds()), shown);
+  document.value("layers_compute_only_ms",
+                 of_one("of the layers: compute alone"),
+                 ms_or_null(report.layers_compute_seconds),
+                 shown);
+  document.value("layers_comm_only_ms",
+                 of_one("of the layers: communication alone"),
+                 ms(report.layers_communication_seconds),
+                 shown);
+  document.value("ratio", of_one("ratio"), report::or_null(report.ratio()));
+  document.line("");
+  add_runs(report, document);
+  if (report.bubbles) add_bubbles(*report.bubbles, document);
+  document.bars(bars_of(report));
+  document.json("judged", is_judged(report));
+  if (is_judged(report)) return;
+  document.line(
+      base::text("NOT JUDGED plain adds {:.0f} %, not {:.0f} to {:.0f} %: run it again while "
+                 "nothing else uses the cores",
+                 *report.rows.front().added * 100,
+                 kAdded.from * 100,
+                 kAdded.to * 100));
 }
 
 }  // namespace
@@ -375,14 +349,14 @@ bool is_judged(const FabricReport& report) {
          kAdded.contain(added);
 }
 
-std::vector<Bar> bars_of(const FabricReport& report) {
+std::vector<report::Bar> bars_of(const FabricReport& report) {
   if (report.kind != measure::BenchedKind::Ep) return bars_of_kind(report);
-  std::vector<Bar> bars;
+  std::vector<report::Bar> bars;
   if (!report.is_one_rank) return bars;
   const OverlapRow& plain = report.rows.front();
   const OverlapRow& last = report.rows.back();
   const auto at_least = [&](std::string name, double value, double limit) {
-    bars.push_back({std::move(name), value, limit, Bar::Kind::AtLeast});
+    bars.push_back({std::move(name), value, limit, report::Bar::Kind::AtLeast});
   };
   if (kHidden.contain(report.ratio())) {
     bars.push_back(
@@ -414,59 +388,28 @@ std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& or
   return reports;
 }
 
-base::Json to_json(const std::vector<FabricReport>& reports) {
-  base::Json fabrics = base::Json::array();
-  for (const FabricReport& report : reports) {
-    base::Json runs = base::Json::array();
-    for (const OverlapRow& row : report.rows) runs.push_back(run_json(report, row));
-    base::Json bars = base::Json::array();
-    for (const Bar& bar : bars_of(report)) bars.push_back(to_json(bar));
-    const std::optional<double> layers_compute = report.layers_compute_seconds;
-    const std::optional<double> ratio = report.ratio();
-    fabrics.push_back({{"name", report.name},
-                       {"links", report.links},
-                       {"compute_only_ms", ms(report.compute_seconds)},
-                       {"compute_only_is_simulated", report.compute_is_simulated},
-                       {"comm_only_ms", ms(report.communication_seconds)},
-                       {"layers_compute_only_ms",
-                        layers_compute ? base::Json(ms(*layers_compute)) : base::Json()},
-                       {"layers_comm_only_ms", ms(report.layers_communication_seconds)},
-                       {"ratio", number_or_null(ratio)},
-                       {"longer_alone_ms", ms(report.longer_alone_seconds())},
-                       {"ideal_ms", ms_or_null(report.ideal_seconds())},
-                       {"runs", std::move(runs)},
-                       {"judged", is_judged(report)},
-                       {"bars", std::move(bars)}});
-    if (report.bubbles) fabrics.back()["bubble"] = to_json(*report.bubbles);
-  }
-  base::Json json{{"mode", measure::word(reports.front().kind)}, {"fabrics", std::move(fabrics)}};
-  if (reports.front().is_one_rank) json["pretended"] = true;
-  return json;
-}
-
-std::string to_text(const std::vector<FabricReport>& reports) {
-  std::string text;
-  for (const FabricReport& report : reports) {
-    text += heading(report);
-    for (const OverlapRow& row : report.rows) {
-      text += row_text(row) + reasons_text(row);
-      if (report.kind != measure::BenchedKind::Ep) text += added_text(row);
-      if (report.is_one_rank) text += layers_text(report, row);
-    }
-    if (report.bubbles) text += bubbles_text(*report.bubbles);
-    for (const Bar& bar : bars_of(report)) text += "  " + to_text(bar) + "\n";
-    if (report.kind != measure::BenchedKind::Ep) text += unjudged_text(report);
-  }
+report::Document document_of(const std::vector<FabricReport>& reports) {
   const bool is_one_rank = reports.front().is_one_rank;
-  text += is_one_rank ? kOneRankLegend : kComputeLegend;
-  if (reports.front().kind != measure::BenchedKind::Ep) {
-    text += base::text(
-        "  hidden and exposed are of {} communication alone. adds: what the best round takes "
-        "longer "
-        "than that of the\n  plain order on free links.\n",
-        measure::word(reports.front().kind));
+  const measure::BenchedKind kind = reports.front().kind;
+  report::Document document;
+  document.json("mode", measure::word(kind));
+  if (is_one_rank) document.json("pretended", true);
+  for (const FabricReport& report : reports) {
+    add_fabric(
+        report,
+        document.element("fabrics",
+                         report.links.empty() ? report.name : report.name + ": " + report.links));
   }
-  return text + kLegend + trace::legend("  ");
+  document.line(is_one_rank ? kOneRankLegend : kComputeLegend);
+  if (kind != measure::BenchedKind::Ep) {
+    document.line(
+        base::text("  hidden and exposed are of {} communication alone. adds: what the best round "
+                   "takes longer than that of the\n  plain order on free links.",
+                   measure::word(kind)));
+  }
+  document.line(kLegend);
+  document.line(std::string(base::trim(trace::legend("  "))));
+  return document;
 }
 
 std::string to_svg(const measure::OverlapBench& bench) {

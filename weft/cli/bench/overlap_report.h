@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/base/json.h"
-#include "weft/cli/terminal/bar.h"
 #include "weft/measure/bench/overlap_bench.h"
 #include "weft/plan/order/zero_bubble.h"
+#include "weft/report/document/document.h"
 #include "weft/trace/exposure/exposure.h"
 #include "weft/trace/exposure/partnered.h"
 
@@ -76,12 +75,11 @@ std::vector<FabricReport> report_of(const std::vector<measure::OverlapOrder>& or
 // Bars. Expert communication has bars for one rank of a pretended world, chosen by the ratio. Other
 // kinds have a bar for the time added to the step, for plain orders that add about 30 %. They have
 // another bar on free links.
-std::vector<Bar> bars_of(const FabricReport& report);
+std::vector<report::Bar> bars_of(const FabricReport& report);
 // True if the links are as slow as requested; otherwise no bar applies to the last order.
 bool is_judged(const FabricReport& report);
 
-base::Json to_json(const std::vector<FabricReport>& reports);
-std::string to_text(const std::vector<FabricReport>& reports);
+report::Document document_of(const std::vector<FabricReport>& reports);
 // Picture of the last fabric's orders one above the other: the first micro-batches of a step.
 std::string to_svg(const measure::OverlapBench& bench);
 

@@ -1,14 +1,12 @@
 #include "weft/cli/bench/predict_report.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "weft/base/text.h"
 
 namespace weft::cli {
 namespace {
 
-using base::text;
 using measure::PredictBench;
 using measure::Prediction;
 
@@ -16,29 +14,15 @@ constexpr double kMostErrorOfLayouts = 0.10, kMostErrorOfModels = 0.06;
 constexpr double kAlikeSteps = 0.03;
 
 base::Json kinds_json(const Prediction& prediction) {
-  base::Json kinds = base::Json::array();
+  report::Table kinds({{"kind", ""}, {"nodes", ""}, {"predicted_ms", ""}, {"measured_ms", ""}});
   for (const measure::NodeKindTimes& times : prediction.kinds) {
-    kinds.push_back({{"kind", times.kind},
-                     {"nodes", times.nodes},
-                     {"predicted_ms", times.predicted_seconds * 1e3},
-                     {"measured_ms", times.measured_seconds * 1e3}});
+    kinds.row(
+        {times.kind, times.nodes, times.predicted_seconds * 1e3, times.measured_seconds * 1e3});
   }
-  return kinds;
+  return kinds.to_json();
 }
 
-base::Json row_json(const Prediction& each) {
-  return {{"name", each.name},
-          {"group", each.group},
-          {"predicted_ms", each.predicted_seconds * 1e3},
-          {"measured_ms", each.measured_seconds * 1e3},
-          {"error", each.error()},
-          {"step_ms", each.step_ms},
-          {"nodes", kinds_json(each)}};
-}
-
-}  // namespace
-
-std::vector<Bar> bars_of(const PredictBench& bench, PredictSet set) {
+std::vector<report::Bar> bars_of(const PredictBench& bench, PredictSet set) {
   double loss = 0;
   for (const measure::TopOfGroup& top : bench.tops()) loss = std::max(loss, top.loss);
   return {{.name = "the worst error of a predicted step",
@@ -49,59 +33,55 @@ std::vector<Bar> bars_of(const PredictBench& bench, PredictSet set) {
            .limit = kAlikeSteps}};
 }
 
-std::string to_text(const PredictBench& bench, PredictSet set) {
-  std::string all = plan::describe(bench.calibrated.calibration.rates);
-  all += text("calibrated by one run: step {:.2f} ms", bench.calibrated.step_seconds * 1e3);
-  if (bench.calibrated.overlapped_seconds) {
-    all += text(", overlapped {:.2f} ms", *bench.calibrated.overlapped_seconds * 1e3);
-  }
-  all += text("\n\n{:<52} {:>12} {:>12} {:>8}\n", "run", "predicted ms", "measured ms", "error");
-  for (const Prediction& each : bench.predictions) {
-    all += text("{:<52} {:>12.2f} {:>12.2f} {:>+7.1f}%\n",
-                each.name,
-                each.predicted_seconds * 1e3,
-                each.measured_seconds * 1e3,
-                each.error() * 100);
-  }
-  all += text("\nerror: median {:.1f} %, worst {:.1f} %\n",
-              bench.median_error() * 100,
-              bench.worst_error() * 100);
-  for (const measure::TopOfGroup& top : bench.tops()) {
-    all += top.predicted == top.measured
-               ? text("fastest of {}: {}, as predicted\n", top.group, top.measured)
-               : text("fastest of {}: {}; predicted {}, which takes {:.1f} % longer\n",
-                      top.group,
-                      top.measured,
-                      top.predicted,
-                      top.loss * 100);
-  }
-  for (const Bar& each : bars_of(bench, set)) all += to_text(each) + "\n";
-  return all;
-}
+}  // namespace
 
-base::Json to_json(const PredictBench& bench, PredictSet set) {
-  base::Json rows = base::Json::array(), tops = base::Json::array(), bars = base::Json::array();
-  for (const Prediction& each : bench.predictions) rows.push_back(row_json(each));
+report::Document document_of(const PredictBench& bench, PredictSet set) {
+  const measure::CalibrationResult& calibrated = bench.calibrated;
+  report::Document document;
+  document.json("set", word(set));
+  document.json("interrupted", bench.interrupted);
+  document.line(std::string(base::trim(plan::describe(calibrated.calibration.rates))));
+  document.json("calibration", base::parse_json(plan::print(calibrated.calibration)));
+  document.value("calibrated_ms", "calibrated by", calibrated.step_seconds * 1e3, {2, "ms"});
+  if (calibrated.overlapped_seconds) {
+    document.value("calibrated_overlapped_ms",
+                   "overlapped",
+                   *calibrated.overlapped_seconds * 1e3,
+                   {2, "ms"});
+  }
+  document.line("");
+  report::Table& rows =
+      document.table("rows",
+                     {{"name", "run"},
+                      {"group", ""},
+                      {"predicted_ms", "predicted ms"},
+                      {"measured_ms", "measured ms"},
+                      {"error", "error", report::percent(1, report::Shown::Form::Signed)},
+                      {"step_ms", ""},
+                      {"nodes", ""}});
+  for (const Prediction& each : bench.predictions) {
+    rows.row({each.name,
+              each.group,
+              each.predicted_seconds * 1e3,
+              each.measured_seconds * 1e3,
+              each.error(),
+              each.step_ms,
+              kinds_json(each)});
+  }
+  document.line("");
+  document.value("median_error", "median error", bench.median_error(), report::percent());
+  document.value("worst_error", "worst error", bench.worst_error(), report::percent());
+  document.line("");
+  report::Table& tops = document.table("tops",
+                                       {{"group", "fastest of"},
+                                        {"predicted", "predicted"},
+                                        {"measured", "measured"},
+                                        {"loss", "takes longer", report::percent()}});
   for (const measure::TopOfGroup& top : bench.tops()) {
-    tops.push_back({{"group", top.group},
-                    {"predicted", top.predicted},
-                    {"measured", top.measured},
-                    {"loss", top.loss}});
+    tops.row({top.group, top.predicted, top.measured, top.loss});
   }
-  for (const Bar& each : bars_of(bench, set)) bars.push_back(to_json(each));
-  base::Json json{{"set", word(set)},
-                  {"interrupted", bench.interrupted},
-                  {"calibration", base::parse_json(plan::print(bench.calibrated.calibration))},
-                  {"calibrated_ms", bench.calibrated.step_seconds * 1e3},
-                  {"rows", std::move(rows)},
-                  {"median_error", bench.median_error()},
-                  {"worst_error", bench.worst_error()},
-                  {"tops", std::move(tops)},
-                  {"bars", std::move(bars)}};
-  if (bench.calibrated.overlapped_seconds) {
-    json["calibrated_overlapped_ms"] = *bench.calibrated.overlapped_seconds * 1e3;
-  }
-  return json;
+  document.bars(bars_of(bench, set));
+  return document;
 }
 
 }  // namespace weft::cli

@@ -5,6 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/base/text.h"
 #include "weft/cli/run/machine.h"
+#include "weft/plan/hardware/hardware.h"
 
 namespace weft::cli {
 namespace {

@@ -1,12 +1,10 @@
 #include "weft/measure/bench/checkpoint_bench.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "weft/base/casts.h"
@@ -14,15 +12,13 @@
 #include "weft/base/crc32c.h"
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
-#include "weft/base/median.h"
 #include "weft/base/parallel/parallel.h"
 #include "weft/checkpoint/step_folders.h"
-#include "weft/data/dataset.h"
+#include "weft/measure/runs/one_rank.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/measure/runs/timed_step.h"
-#include "weft/train/launch.h"
 #include "weft/train/saves/background_saves.h"
 #include "weft/train/saves/checkpoints.h"
-#include "weft/train/step.h"
 
 namespace weft::measure {
 
@@ -37,20 +33,6 @@ constexpr int kFreeSteps = 2;  // steps without a save in a round whose save too
 constexpr std::size_t kPlainBlock = 1 << 20;  // as dd bs=1M
 constexpr std::size_t kCooling = 512 << 20;   // larger than a processor's caches
 
-template <typename Work>
-double time_of(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// CPU time of all threads of the process.
-double cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-}
-
 struct Cost {
   double seconds = 0, cpu_seconds = 0;
 };
@@ -58,29 +40,21 @@ struct Cost {
 template <typename Work>
 Cost cost_of(const Work& work) {
   const double cpu_before = cpu_seconds();
-  const double seconds = time_of(work);
+  const double seconds = seconds_of(work);
   return {.seconds = seconds, .cpu_seconds = cpu_seconds() - cpu_before};
 }
 
-// Rates of the rounds, in pairs.
-class Rates {
- public:
-  explicit Rates(double bytes) : bytes_(bytes) {}
+// Times of our way and of the plain way in the same rounds.
+struct TimePairs {
+  Samples own, plain;
 
-  void add(double own_seconds, double plain_seconds) {
-    own_.push_back(bytes_ / own_seconds);
-    plain_.push_back(bytes_ / plain_seconds);
-    shares_.push_back(plain_seconds / own_seconds);
+  RatePair rates(double bytes) const {
+    Samples shares;
+    for (std::size_t i = 0; i < own.values.size(); ++i) {
+      shares.add(plain.values[i] / own.values[i]);
+    }
+    return {.own = bytes / own.median(), .plain = bytes / plain.median(), .share = shares.median()};
   }
-  RatePair medians() const {
-    return {.own = base::median(own_),
-            .plain = base::median(plain_),
-            .share = base::median(shares_)};
-  }
-
- private:
-  const double bytes_;
-  std::vector<double> own_, plain_, shares_;
 };
 
 // Drops the file from the page cache, so that the next read comes from the disk.
@@ -91,56 +65,51 @@ void drop_from_cache(const fs::path& path) {
 
 class SaveBench {
  public:
-  SaveBench(const CheckpointBenchRequest& request, Engine& engine)
+  SaveBench(const CheckpointBenchRequest& request, const OneRank& rank)
       : request_(request),
-        config_(request.config),
-        engine_(engine),
-        copy_lane_(engine.lanes()[schedule::Lane::Copy]),
-        progress_(engine.pool(), config_.rng.seed),
-        dataset_(data::open_dataset(config_.dataset,
-                                    config_.model.seq_length,
-                                    config_.model.vocab_size,
-                                    static_cast<std::uint64_t>(config_.rng.seed))) {
-    SaveTalk talk(engine);
-    state_.emplace(engine.device(), own_entries(engine, progress_, talk));
+        rank_(rank),
+        config_(rank.config()),
+        engine_(rank.engine()),
+        copy_lane_(engine_.lanes()[schedule::Lane::Copy]),
+        progress_(engine_.pool(), config_.rng.seed) {
+    SaveTalk talk(engine_);
+    state_.emplace(engine_.device(), own_entries(engine_, progress_, talk));
     plain_.resize(state_->bytes());
     result_.bytes = static_cast<std::int64_t>(state_->bytes());
   }
 
   CheckpointBench run() {
-    // One turn per rate, and one for all steps from one save to the next.
-    const int turns = 4 * request_.rounds;
     warm_up();
     measure_checksum();
-    Rates copy(double(result_.bytes)), write(double(result_.bytes)), read(double(result_.bytes));
-    for (int round = 0; round < request_.rounds; ++round) {
-      if (is_stopped()) return {};
-      measure_copy(copy);
-      tell(3 * round + 1, turns);
-      if (is_stopped()) return {};
-      measure_disk(write, read, round % 2 == 0 ? First::Plain : First::Own);
-      tell(3 * round + 3, turns);
-    }
+    // A turn for memory, one for the disk, and one for all steps from one save to the next.
+    const int turns = 3 * request_.rounds;
+    const auto rounds_from = [&](int begun) {
+      return Rounds(
+          {.rounds = request_.rounds,
+           .progress = [this, begun, turns](int done,
+                                            int) { request_.progress(begun + done, turns); },
+           .stop = request_.stop});
+    };
+    Rounds rates = rounds_from(0);
+    TimePairs copy, write, read;
+    rates.add([&] { return measure_copy(copy); });
+    rates.add([&, goes_first = First::Own]() mutable {
+      goes_first = goes_first == First::Own ? First::Plain : First::Own;
+      return measure_disk(write, read, goes_first);
+    });
+    rates.run();
     settle();
-    for (int round = 0; round < request_.rounds; ++round) {
-      if (is_stopped()) return {};
-      measure_steps();
-      tell(3 * request_.rounds + round + 1, turns);
-    }
-    if (is_stopped()) return {};
-    result_.copy = copy.medians();
-    result_.write = write.medians();
-    result_.read = read.medians();
+    Rounds saves = rounds_from(2 * request_.rounds);
+    saves.add([&] { return measure_steps(); });
+    saves.run();
+    result_.copy = copy.rates(double(result_.bytes));
+    result_.write = write.rates(double(result_.bytes));
+    result_.read = read.rates(double(result_.bytes));
     sum_up_steps();
     return result_;
   }
 
  private:
-  bool is_stopped() const { return request_.stop != nullptr && request_.stop->load(); }
-  void tell(int done, int of) const {
-    if (request_.progress) request_.progress(done, of);
-  }
-
   // Touches memory before timing: pages are allocated at first use.
   void warm_up() {
     state_->copy(copy_lane_);
@@ -156,7 +125,7 @@ class SaveBench {
         std::span<const std::byte>(plain_).first(std::min(plain_.size(), kPlainBlock));
     constexpr int kTimes = 200;
     std::uint32_t sum = 0;
-    const double seconds = time_of([&] {
+    const double seconds = seconds_of([&] {
       for (int i = 0; i < kTimes; ++i) sum ^= base::crc32c(block);
     });
     CHECK(sum == 0, "a checksum changes");
@@ -169,9 +138,9 @@ class SaveBench {
     std::ranges::fill(cooling_, std::byte(++times_cooled_));
   }
 
-  void measure_copy(Rates& rates) {
+  double measure_copy(TimePairs& times) {
     cool_caches();
-    const double own = time_of([&] {
+    const double own = seconds_of([&] {
       state_->copy(copy_lane_);
       copy_lane_.synchronize();
     });
@@ -179,13 +148,15 @@ class SaveBench {
     const int threads = static_cast<int>(config_.runtime.threads_per_rank);
     const std::size_t part = from.size() / base::at(threads);
     cool_caches();
-    const double plain = time_of([&] {
+    const double plain = seconds_of([&] {
       base::parallel(threads, threads, [&](std::int64_t i) {
         std::memcpy(plain_.data() + base::at(i) * part, from.data() + base::at(i) * part, part);
       });
     });
-    copy_seconds_.push_back(own);
-    rates.add(own, plain);
+    copy_seconds_.add(own);
+    times.own.add(own);
+    times.plain.add(plain);
+    return own;
   }
 
   // All entries' copies, which lie back to back.
@@ -197,17 +168,16 @@ class SaveBench {
   // faster.
   enum class First { Plain, Own };
 
-  void measure_disk(Rates& write, Rates& read, First goes_first) {
+  double measure_disk(TimePairs& write, TimePairs& read, First goes_first) {
     const SavePlace place(engine_, progress_);
     const fs::path plain = place.save / "plain";
-    const double plain_write = time_of([&] { write_plain(plain); });
+    const double plain_write = seconds_of([&] { write_plain(plain); });
     checkpoint::make_step_folder(place.save, place.step);
     std::vector<std::string> told;
-    const double own_write = time_of(
+    const double own_write = seconds_of(
         [&] { told.push_back(write_part(place, 0, state_->entries(), read_snapshot(*state_))); });
     const std::string failure = finish_save(place, told);
     if (!failure.empty()) throw base::SystemError(failure_text(place, failure));
-    write.add(own_write, plain_write);
     const Resumption from{.folder = place.folder(),
                           .note = "",
                           .manifest = checkpoint::read_manifest(place.folder())};
@@ -219,7 +189,7 @@ class SaveBench {
     base::write_whole(twin, {reinterpret_cast<const char*>(all.data()), all.size()});
     const auto time_cold = [&](const fs::path& path, const auto& work) {
       drop_from_cache(path);
-      return time_of(work);
+      return seconds_of(work);
     };
     double own_read = 0, plain_read = 0;
     const auto time_own = [&] {
@@ -228,11 +198,15 @@ class SaveBench {
     if (goes_first == First::Own) time_own();
     plain_read = time_cold(twin, [&] { read_plain(twin); });
     if (goes_first == First::Plain) time_own();
-    read.add(own_read, plain_read);
+    write.own.add(own_write);
+    write.plain.add(plain_write);
+    read.own.add(own_read);
+    read.plain.add(plain_read);
     fs::remove(plain);
     fs::remove(twin);
     checkpoint::remove_step(place.save, place.step);
     base::sync_folder(place.save);  // otherwise removed files are cleared away during the steps
+    return own_write + own_read;
   }
 
   // Writes as dd bs=1M conv=fsync does.
@@ -261,17 +235,20 @@ class SaveBench {
   // has no such load during its steps.
   void settle() {
     ::sync();
-    for (int i = 0; i < kSettlingSteps && !is_stopped(); ++i) step(nullptr);
+    for (int i = 0; i < kSettlingSteps; ++i) {
+      throw_if_stopped(request_.stop);
+      step(nullptr);
+    }
   }
 
-  // Measures the steps from one save to the next, as in a long run.
-  void measure_steps() {
+  // Measures the steps from one save to the next, as in a long run; returns their time.
+  double measure_steps() {
     bool is_saving = true;
     Beside beside;
     const auto note = [&](const std::optional<EndedSave>& end) {
       if (!end) return;
       if (end->failure) throw base::SystemError(*end->failure);
-      save_seconds_.push_back(end->seconds);
+      save_seconds_.add(end->seconds);
       is_saving = false;
     };
     for (int i = 0; i < request_.steps && !is_stopped(); ++i) {
@@ -291,19 +268,17 @@ class SaveBench {
     }
     note(saves_->finish());
     beside_.push_back(beside);
-    if (beside.steps < request_.steps) return;
+    if (beside.steps < request_.steps) return beside.cost.seconds;
     for (int i = 0; i < kFreeSteps && !is_stopped(); ++i) {
       add_free(cost_of([&] { step(nullptr); }));
     }
+    return beside.cost.seconds;
   }
 
+  bool is_stopped() const { return request_.stop != nullptr && request_.stop->load(); }
+
   void step(const checkpoint::Snapshot* snapshot) {
-    const Batch batch = read_batch(
-        engine_.share(),
-        config_.model.seq_length,
-        [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-          dataset_->read(data::Split::Train, base::at(progress_.samples() + sequence), tokens);
-        });
+    const Batch batch = rank_.batch(engine_.share(), progress_.samples());
     const StepTotals totals = train_step(engine_,
                                          {.batch = batch,
                                           .step = progress_.step(),
@@ -315,22 +290,22 @@ class SaveBench {
   }
 
   void add_free(const Cost& cost) {
-    free_seconds_.push_back(cost.seconds);
-    free_cpu_.push_back(cost.cpu_seconds);
+    free_seconds_.add(cost.seconds);
+    free_cpu_.add(cost.cpu_seconds);
   }
 
   void sum_up_steps() {
-    result_.step_seconds = base::median(free_seconds_);
-    result_.save_seconds = base::median(save_seconds_);
-    const double copy = base::median(copy_seconds_);
-    const double cpu = base::median(free_cpu_);
-    std::vector<double> added, added_cpu;
+    result_.step_seconds = free_seconds_.median();
+    result_.save_seconds = save_seconds_.median();
+    const double copy = copy_seconds_.median();
+    const double cpu = free_cpu_.median();
+    Samples added, added_cpu;
     for (const Beside& one : beside_) {
-      added.push_back(one.cost.seconds - double(one.steps) * result_.step_seconds - copy);
-      added_cpu.push_back(one.cost.cpu_seconds - double(one.steps) * cpu - copy);
+      added.add(one.cost.seconds - double(one.steps) * result_.step_seconds - copy);
+      added_cpu.add(one.cost.cpu_seconds - double(one.steps) * cpu - copy);
     }
-    result_.overhead = base::median(added) / (request_.steps * result_.step_seconds);
-    result_.cpu_overhead = base::median(added_cpu) / (request_.steps * cpu);
+    result_.overhead = added.median() / (request_.steps * result_.step_seconds);
+    result_.cpu_overhead = added_cpu.median() / (request_.steps * cpu);
   }
 
   // Steps with a concurrent save.
@@ -340,16 +315,16 @@ class SaveBench {
   };
 
   const CheckpointBenchRequest& request_;
+  const OneRank& rank_;
   const config::Config& config_;
   Engine& engine_;
   tensor::Stream& copy_lane_;
   Progress progress_;
-  const std::unique_ptr<data::Dataset> dataset_;
   std::optional<checkpoint::Snapshot> state_;
   std::vector<std::byte> plain_, cooling_;
   int times_cooled_ = 0;
   std::optional<BackgroundSaves> saves_;
-  std::vector<double> copy_seconds_, free_seconds_, free_cpu_, save_seconds_;
+  Samples copy_seconds_, free_seconds_, free_cpu_, save_seconds_;
   std::vector<Beside> beside_;
   CheckpointBench result_;
 };
@@ -358,10 +333,8 @@ class SaveBench {
 
 CheckpointBench bench_checkpoint(const CheckpointBenchRequest& request) {
   CheckpointBench result;
-  launch(request.config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
-    comm::poison_on_error(endpoint, [&] { result = SaveBench(request, engine).run(); });
-  });
+  on_one_rank(request.config,
+              [&](const OneRank& rank) { result = SaveBench(request, rank).run(); });
   return result;
 }
 

@@ -16,7 +16,7 @@ struct CheckpointBenchRequest {
   int steps = 10;              // between two saves
   int rounds = 4;              // even: the first reader alternates from round to round
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two parts, without a result
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Bytes per second of our way and of the plain way in the same round; medians.
@@ -37,6 +37,7 @@ struct CheckpointBench {
   double cpu_overhead = 0;
 };
 
+// Throws Stopped when told to stop.
 CheckpointBench bench_checkpoint(const CheckpointBenchRequest& request);
 
 }  // namespace weft::measure

@@ -8,6 +8,7 @@
 #include "weft/base/random.h"
 #include "weft/derive/derived.h"
 #include "weft/measure/bench/dispatch_trip.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/rules/validate.h"
 #include "weft/tensor/transfer.h"
 #include "weft/train/launch.h"
@@ -201,8 +202,7 @@ class RankDispatchBench {
   }
 
   DispatchBench results() {
-    bench_.interrupted = stopped_;
-    if (stopped_) return bench_;
+    if (stopped_) return {};
     for (std::size_t d = 0; d < dispatchers_.size(); ++d) {
       const DispatchMeasured& measured = measured_[d];
       DispatcherRun& run = bench_.runs.emplace_back();
@@ -299,6 +299,7 @@ DispatchBench bench_dispatch(const DispatchBenchRequest& request) {
       if (endpoint.rank() == 0) result = std::move(own);
     });
   });
+  if (result.runs.empty()) throw Stopped{};
   return result;
 }
 

@@ -25,7 +25,7 @@ struct DispatchBenchRequest {
   std::int64_t tokens = 0;  // per rank
   int rounds = 5;           // timed trips of each dispatcher on each fabric
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two trips
+  const std::atomic<bool>* stop = nullptr;  // looked at between two trips
 };
 
 // Medians of dispatch + combine of a forward trip, communication only unless noted; the slowest
@@ -44,7 +44,6 @@ struct DispatcherRun {
 struct DispatchBench {
   grid::Fabric fabric, one_machine;
   std::vector<DispatcherRun> runs;
-  bool interrupted = false;
 };
 
 // Measured dispatchers in order: alltoall, allgather, deepep, hybridep. Each is judged as a run of
@@ -61,6 +60,7 @@ std::vector<std::int32_t> uniform_choices(std::int64_t first_token,
                                           std::int64_t k,
                                           std::int64_t experts);
 
+// Throws Stopped when told to stop.
 DispatchBench bench_dispatch(const DispatchBenchRequest& request);
 
 }  // namespace weft::measure

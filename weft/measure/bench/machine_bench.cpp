@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
-#include "weft/base/median.h"
 #include "weft/base/parallel/cores.h"
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
@@ -37,14 +36,16 @@ double launch_seconds(tensor::Device& device) {
   tensor::Pool pool(device);
   const auto stream = device.make_stream("launches", tensor::StreamRole::Compute);
   const Tensor small(pool, DType::F32, {64}, tensor::Tag::Workspace);
-  std::vector<double> seconds;
-  for (int time = 0; time < kTimes; ++time) {
-    const std::int64_t begin = tensor::now_ns();
-    for (int i = 0; i < kKernels; ++i) kernels::zero(*stream, small);
-    seconds.push_back(number(tensor::now_ns() - begin) * 1e-9 / kKernels);
+  Rounds rounds({.rounds = kTimes});
+  const Samples& seconds = rounds.add([&] {
+    const double issued = seconds_of([&] {
+      for (int i = 0; i < kKernels; ++i) kernels::zero(*stream, small);
+    });
     stream->synchronize();
-  }
-  return base::median(std::move(seconds));
+    return issued / kKernels;
+  });
+  rounds.run();
+  return seconds.median();
 }
 
 std::unique_ptr<tensor::Device> device_of(const config::Config& config) {

@@ -4,12 +4,9 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/base/median.h"
-#include "weft/data/dataset.h"
 #include "weft/kernels/kernels.h"
-#include "weft/measure/runs/timed_step.h"
-#include "weft/train/launch.h"
-#include "weft/train/step.h"
+#include "weft/measure/runs/one_rank.h"
+#include "weft/measure/runs/rounds.h"
 
 namespace weft::measure {
 
@@ -27,26 +24,22 @@ constexpr double kFp32 = 4;
 
 class OffloadedSteps {
  public:
-  OffloadedSteps(const OffloadBenchRequest& request, Engine& engine)
-      : request_(request),
-        config_(request.config),
-        engine_(engine),
-        dataset_(data::open_dataset(config_.dataset,
-                                    config_.model.seq_length,
-                                    config_.model.vocab_size,
-                                    static_cast<std::uint64_t>(config_.rng.seed))) {}
+  OffloadedSteps(const OffloadBenchRequest& request, const OneRank& rank)
+      : request_(request), rank_(rank), config_(rank.config()), engine_(rank.engine()) {}
 
   OffloadBench run() {
     count_bytes();
     measure_ceilings();
-    const int total = kUntimedSteps + request_.steps;
-    for (int i = 0; i < total; ++i) {
-      if (request_.stop != nullptr && request_.stop->load()) return {};
-      step(i);
-      request_.progress(i + 1, total);
-    }
-    result_.seconds = base::median(ends_);
-    result_.step_seconds = base::median(steps_);
+    Rounds rounds({.warm_up = kUntimedSteps,
+                   .rounds = request_.steps,
+                   .progress = request_.progress,
+                   .stop = request_.stop});
+    double end = 0;
+    const Samples& steps = rounds.add([&, index = 0]() mutable { return step(index++, end); });
+    const Samples& ends = rounds.add([&] { return end; });
+    rounds.run();
+    result_.seconds = ends.median();
+    result_.step_seconds = steps.median();
     return result_;
   }
 
@@ -69,18 +62,9 @@ class OffloadedSteps {
     result_.up_bytes = parameters * weight;
   }
 
-  // Minimum of several runs: a ceiling is the machine's best.
-  template <typename Work>
-  static double best_seconds(const Work& work) {
-    double best = 0;
-    for (int i = 0; i <= kCopies; ++i) {
-      const std::int64_t begin = tensor::now_ns();
-      work();
-      const double seconds = number(tensor::now_ns() - begin) * 1e-9;
-      // The first run allocates pages.
-      if (i > 0) best = i == 1 ? seconds : std::min(best, seconds);
-    }
-    return best;
+  // Minimum of several runs: a ceiling is the machine's best. The first run allocates pages.
+  static double best_seconds(const std::function<void()>& work) {
+    return samples_of({.warm_up = 1, .rounds = kCopies}, work).least();
   }
 
   // Sizes limited to the offloaded bytes: a small model's run stays small.
@@ -113,25 +97,12 @@ class OffloadedSteps {
                         });
   }
 
-  void step(int index) {
-    const std::int64_t first = index * config_.train.global_batch_size;
-    const Batch batch = read_batch(
-        engine_.share(),
-        config_.model.seq_length,
-        [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-          dataset_->read(data::Split::Train, static_cast<std::uint64_t>(first + sequence), tokens);
-        });
-    const std::int64_t begin = tensor::now_ns();
-    const StepTotals totals =
-        train_step(engine_,
-                   {.batch = batch, .step = index, .learning_rate = config_.optimizer.lr},
-                   exec::Tracing::On);
-    const double seconds = number(tensor::now_ns() - begin) * 1e-9;
-    refuse_repeated(totals, config_);
-    const double end = seconds_of_end(engine_.training().take_spans());
-    if (index < kUntimedSteps) return;
-    ends_.push_back(end);
-    steps_.push_back(seconds);
+  // Returns the time of a step; `end`: time of its end.
+  double step(int index, double& end) {
+    const Batch batch = rank_.global_batch(index);
+    const double seconds = seconds_of([&] { rank_.train(batch, index, exec::Tracing::On); });
+    end = seconds_of_end(engine_.training().take_spans());
+    return seconds;
   }
 
   // From the time at which the host knows the norm until the last weights are uploaded.
@@ -147,10 +118,9 @@ class OffloadedSteps {
   }
 
   const OffloadBenchRequest& request_;
+  const OneRank& rank_;
   const config::Config& config_;
   Engine& engine_;
-  std::unique_ptr<data::Dataset> dataset_;
-  std::vector<double> ends_, steps_;
   OffloadBench result_;
 };
 
@@ -160,10 +130,8 @@ double OffloadBench::share() const { return std::max(memory_seconds(), link_seco
 
 OffloadBench bench_offload(const OffloadBenchRequest& request) {
   OffloadBench result;
-  launch(request.config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
-    comm::poison_on_error(endpoint, [&] { result = OffloadedSteps(request, engine).run(); });
-  });
+  on_one_rank(request.config,
+              [&](const OneRank& rank) { result = OffloadedSteps(request, rank).run(); });
   return result;
 }
 

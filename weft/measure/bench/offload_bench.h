@@ -34,9 +34,10 @@ struct OffloadBenchRequest {
   rules::JudgedConfig config;  // one rank with offloaded optimizer state
   int steps = 5;               // timed steps, after two warm-up steps
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two steps, without a result
+  const std::atomic<bool>* stop = nullptr;
 };
 
+// Throws Stopped when told to stop.
 OffloadBench bench_offload(const OffloadBenchRequest& request);
 
 }  // namespace weft::measure

@@ -11,6 +11,7 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/measure.h"
 #include "weft/measure/runs/perf_run.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/measure/runs/timed_runs.h"
 #include "weft/rules/validate.h"
 
@@ -96,10 +97,14 @@ class RunningPredictions {
           plan::calibrated_step(rules::judge(each.config).config, bench.calibrated.calibration));
     }
     std::vector<TimedRuns> timed(request_.cases.size());
-    for (int round = 0; round < request_.rounds; ++round) {
-      for (std::size_t i = 0; i < request_.cases.size(); ++i) {
-        if (!bench.interrupted) bench.interrupted = !measure(request_.cases[i], timed[i]);
-      }
+    Rounds rounds({.rounds = request_.rounds, .stop = request_.stop});
+    for (std::size_t i = 0; i < request_.cases.size(); ++i) {
+      rounds.time([&, i] { measure(request_.cases[i], timed[i]); });
+    }
+    try {
+      rounds.run();
+    } catch (const Stopped&) {
+      bench.interrupted = true;
     }
     for (std::size_t i = 0; i < request_.cases.size(); ++i) {
       if (timed[i].empty()) continue;
@@ -122,7 +127,7 @@ class RunningPredictions {
     request_.progress(what, done_, of);
   }
 
-  bool measure(const PredictCase& each, TimedRuns& timed) {
+  void measure(const PredictCase& each, TimedRuns& timed) {
     tell(each.name);
     timed.add({.config = each.config,
                .steps = request_.steps,
@@ -131,7 +136,6 @@ class RunningPredictions {
                .stop = request_.stop,
                .progress = [&](std::int64_t) { tell(each.name); }});
     ++done_;
-    return request_.stop == nullptr || !request_.stop->load();
   }
 
   const PredictRequest& request_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "weft/kernels/device.h"
 #include "weft/kernels/kernels.h"
 #include "weft/measure/bench/dispatch_bench.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/tensor/pool.h"
 #include "weft/tensor/transfer.h"
 
@@ -117,13 +117,12 @@ class Copies {
     const Tensor to(pool_, DType::F32, {half / 4}, Tag::Workspace);
     kernels::zero(*stream_, from);
     kernels::zero(*stream_, to);
-    double own = 0, plain = 0;
-    for (int i = 0; i <= request_.rounds; ++i) {
-      const double taken = seconds_of(work);
-      const double copied = seconds_of([&] { kernels::copy(*stream_, to, from); });
-      own = std::max(own, static_cast<double>(bytes) / taken);
-      plain = std::max(plain, static_cast<double>(2 * half) / copied);
-    }
+    Rounds rounds({.rounds = request_.rounds + 1});
+    const Samples& taken = rounds.time(until_done(work));
+    const Samples& copied = rounds.time(until_done([&] { kernels::copy(*stream_, to, from); }));
+    rounds.run();
+    const double own = static_cast<double>(bytes) / taken.least();
+    const double plain = static_cast<double>(2 * half) / copied.least();
     return {.name = name,
             .hidden = hidden_,
             .threads = threads_,
@@ -155,26 +154,24 @@ class Copies {
       }
       read_ ^= std::accumulate(sums, sums + kLine, 0u);
     };
-    double best = std::numeric_limits<double>::max();
-    for (int i = 0; i <= request_.rounds; ++i) {
-      best = std::min(best, seconds_of([&] {
-                        std::vector<std::jthread> readers;
-                        for (std::int64_t part = 0; part < threads_; ++part) {
-                          readers.push_back(base::start_thread<std::jthread>("a reader", [&, part] {
-                            read(rows * part / threads_, rows * (part + 1) / threads_);
-                          }));
-                        }
-                      }));
-    }
-    return best;
+    const auto read_all = [&] {
+      std::vector<std::jthread> readers;
+      for (std::int64_t part = 0; part < threads_; ++part) {
+        readers.push_back(base::start_thread<std::jthread>("a reader", [&, part] {
+          read(rows * part / threads_, rows * (part + 1) / threads_);
+        }));
+      }
+    };
+    return samples_of({.rounds = request_.rounds + 1}, read_all).least();
   }
 
+  // Work on the stream up to its end.
   template <typename Work>
-  double seconds_of(const Work& work) {
-    const std::int64_t begin = tensor::now_ns();
-    work();
-    stream_->synchronize();
-    return static_cast<double>(tensor::now_ns() - begin) * 1e-9;
+  auto until_done(const Work& work) {
+    return [this, work] {
+      work();
+      stream_->synchronize();
+    };
   }
 
   const RowCopiesRequest& request_;
@@ -194,7 +191,7 @@ std::vector<RowCopy> bench_row_copies(const RowCopiesRequest& request) {
   int done = 0;
   for (const std::int64_t hidden : request.hidden) {
     for (const int threads : request.threads) {
-      if (request.stop != nullptr && request.stop->load()) return all;
+      throw_if_stopped(request.stop);
       std::ranges::move(Copies(request, hidden, threads).run(), std::back_inserter(all));
       if (request.progress) request.progress(++done, total);
     }

@@ -37,7 +37,7 @@ struct RowCopy {
   double share_of_reading() const { return read_bytes_per_second / memcpy_bytes_per_second; }
 };
 
-// Fewer if stopped; no expansion if no row arrives.
+// No expansion if no row arrives. Throws Stopped when told to stop.
 std::vector<RowCopy> bench_row_copies(const RowCopiesRequest& request);
 
 }  // namespace weft::measure

@@ -1,18 +1,12 @@
 #include "weft/measure/bench/step_bench.h"
 
-#include <algorithm>
-#include <chrono>
+#include <iterator>
 
-#include "weft/base/files/file.h"
-#include "weft/base/median.h"
-#include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
 #include "weft/kernels/kernels.h"
-#include "weft/measure/runs/timed_step.h"
+#include "weft/measure/runs/one_rank.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/tensor/transfer.h"
-#include "weft/train/launch.h"
-#include "weft/train/step.h"
-#include "weft/train/weights.h"
 
 namespace weft::measure {
 
@@ -24,13 +18,6 @@ using tensor::Tag;
 using tensor::Tensor;
 
 constexpr int kWarmUp = 2;
-
-template <typename Work>
-double seconds_of(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Product of square matrices on the engine's own compute threads.
 class Ceiling {
@@ -46,15 +33,11 @@ class Ceiling {
 
   // Best of three: a ceiling is the machine's best, not its average.
   double flops_per_second() {
-    double best = 0;
-    for (int i = 0; i < 3; ++i) {
-      const double seconds = seconds_of([&] {
-        kernels::linear_forward(stream_, y_, x_, w_);
-        stream_.synchronize();
-      });
-      best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
-    }
-    return best;
+    const Samples seconds = samples_of({.rounds = 3}, [&] {
+      kernels::linear_forward(stream_, y_, x_, w_);
+      stream_.synchronize();
+    });
+    return 2.0 * kSize * kSize * kSize / seconds.least();
   }
 
  private:
@@ -66,81 +49,47 @@ class Ceiling {
 
 class Bench {
  public:
-  Bench(const StepBenchRequest& request, Engine& engine)
-      : request_(request),
-        config_(request.config),
-        engine_(engine),
-        dataset_(data::open_dataset(config_.dataset,
-                                    config_.model.seq_length,
-                                    config_.model.vocab_size,
-                                    static_cast<std::uint64_t>(config_.rng.seed))),
-        ceiling_(engine) {}
+  Bench(const StepBenchRequest& request, const OneRank& rank)
+      : request_(request), rank_(rank), config_(rank.config()), ceiling_(rank.engine()) {}
 
   StepBench run() {
-    if (!request_.leave_in.empty()) leave_inputs();
-    const int total = kWarmUp + request_.steps;
-    for (int i = 0; i < total; ++i) {
-      if (request_.stop != nullptr && request_.stop->load()) return {};
-      if (i == kWarmUp + request_.steps / 2 && request_.between) request_.between();
-      step(i);
-      request_.progress(i + 1, total);
+    if (!request_.leave_in.empty()) {
+      rank_.leave_inputs(request_.leave_in,
+                         (kWarmUp + request_.steps) * config_.train.global_batch_size);
     }
-    result_.step_seconds = base::median(step_seconds_);
+    Rounds rounds({.warm_up = kWarmUp,
+                   .rounds = request_.steps,
+                   .progress = request_.progress,
+                   .stop = request_.stop});
+    const Samples& ceilings = rounds.add([&] {
+      const bool is_halfway = std::ssize(result_.losses) == kWarmUp + request_.steps / 2;
+      if (is_halfway && request_.between) request_.between();
+      return ceiling_.flops_per_second();
+    });
+    const Samples& seconds = rounds.add([&] { return step(std::ssize(result_.losses)); });
+    rounds.run();
+    result_.step_seconds = seconds.median();
     result_.tokens_per_second =
         static_cast<double>(derive::tokens_per_step(config_)) / result_.step_seconds;
     result_.flops_per_second = derive::flops_per_token(config_.model) * result_.tokens_per_second;
-    result_.sgemm_peak = base::median(ceilings_);
+    result_.sgemm_peak = ceilings.median();
     for (int tag = 0; tag < tensor::kTags; ++tag) {
       result_.peak_bytes[static_cast<std::size_t>(tag)] =
-          engine_.pool().use(static_cast<tensor::Tag>(tag)).peak;
+          rank_.engine().pool().use(static_cast<tensor::Tag>(tag)).peak;
     }
     return result_;
   }
 
  private:
-  void read(std::int64_t sequence, std::span<std::int32_t> tokens) const {
-    dataset_->read(data::Split::Train, static_cast<std::uint64_t>(sequence), tokens);
-  }
-
-  void step(int index) {
-    const std::int64_t first = index * config_.train.global_batch_size;
-    const Batch batch = read_batch(engine_.share(),
-                                   config_.model.seq_length,
-                                   [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                                     read(first + sequence, tokens);
-                                   });
-    StepTotals totals;
-    const double ceiling = ceiling_.flops_per_second();
-    const double seconds = seconds_of([&] {
-      totals = train_step(engine_,
-                          {.batch = batch, .step = index, .learning_rate = config_.optimizer.lr},
-                          exec::Tracing::Off);
-    });
-    refuse_repeated(totals, config_);
-    result_.losses.push_back(totals.loss);
-    if (index < kWarmUp) return;
-    step_seconds_.push_back(seconds);
-    ceilings_.push_back(ceiling);
-  }
-
-  void leave_inputs() {
-    save_weights(engine_, request_.leave_in, huggingface_config_for(config_.model));
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(config_.model.seq_length + 1));
-    const std::int64_t sequences = (kWarmUp + request_.steps) * config_.train.global_batch_size;
-    base::write_whole(request_.leave_in / "tokens.i32", [&](const base::Append& append) {
-      for (std::int64_t i = 0; i < sequences; ++i) {
-        read(i, tokens);
-        append({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof tokens[0]});
-      }
-    });
+  double step(std::int64_t index) {
+    const Batch batch = rank_.global_batch(index);
+    return seconds_of([&] { result_.losses.push_back(rank_.train(batch, index).loss); });
   }
 
   const StepBenchRequest& request_;
+  const OneRank& rank_;
   const config::Config& config_;
-  Engine& engine_;
-  std::unique_ptr<data::Dataset> dataset_;
   Ceiling ceiling_;
-  std::vector<double> step_seconds_, ceilings_;
   StepBench result_;
 };
 
@@ -148,10 +97,7 @@ class Bench {
 
 StepBench bench_step(const StepBenchRequest& request) {
   StepBench result;
-  launch(request.config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
-    comm::poison_on_error(endpoint, [&] { result = Bench(request, engine).run(); });
-  });
+  on_one_rank(request.config, [&](const OneRank& rank) { result = Bench(request, rank).run(); });
   return result;
 }
 

@@ -33,9 +33,10 @@ struct StepBenchRequest {
   // model and tokens.i32, (steps, batch, sequence + 1) int32.
   std::filesystem::path leave_in;
   std::function<void(int done, int of)> progress;
-  const std::atomic<bool>* stop = nullptr;  // ends it between two steps, without a result
+  const std::atomic<bool>* stop = nullptr;
 };
 
+// Throws Stopped when told to stop.
 StepBench bench_step(const StepBenchRequest& request);
 
 }  // namespace weft::measure

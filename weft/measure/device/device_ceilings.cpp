@@ -1,7 +1,6 @@
 #include "weft/measure/device/device_ceilings.h"
 
 #include "weft/base/casts.h"
-#include "weft/base/median.h"
 #include "weft/kernels/kernels.h"
 #include "weft/tensor/pool.h"
 
@@ -29,19 +28,15 @@ double rate_both_ways(tensor::Device& rank_device, const Shape& link) {
   up->synchronize();
   const std::int64_t half = host.elements() / 2;
   const auto part = [&](const Tensor& t, int i) { return t.range(i * half, Shape{half}); };
-  std::vector<double> rates;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::int64_t begin = tensor::now_ns();
+  const Samples seconds = samples_of({.rounds = kRounds}, [&] {
     for (int i = 0; i < kTransfers; ++i) {
       kernels::copy(*up, part(device, 0), part(host, 0));
       kernels::copy(*down, part(host, 1), part(device, 1));
     }
     up->synchronize();
     down->synchronize();
-    const double seconds = number(tensor::now_ns() - begin) * 1e-9;
-    rates.push_back(kTransfers * number(half) * 4 / seconds);
-  }
-  return base::median(rates);
+  });
+  return kTransfers * number(half) * 4 / seconds.median();
 }
 
 double fill_rate(DeviceTimer& timer, std::int64_t bytes) {

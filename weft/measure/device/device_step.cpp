@@ -5,17 +5,11 @@
 
 #include "weft/base/casts.h"
 #include "weft/base/check.h"
-#include "weft/base/error.h"
-#include "weft/base/files/file.h"
-#include "weft/base/median.h"
 #include "weft/base/text.h"
-#include "weft/data/dataset.h"
 #include "weft/derive/derived.h"
-#include "weft/measure/device/device_timer.h"
+#include "weft/measure/runs/one_rank.h"
+#include "weft/measure/runs/rounds.h"
 #include "weft/measure/runs/timed_step.h"
-#include "weft/train/launch.h"
-#include "weft/train/step.h"
-#include "weft/train/weights.h"
 
 namespace weft::measure {
 
@@ -66,22 +60,22 @@ class Issue {
 
 class DeviceStepBench {
  public:
-  DeviceStepBench(const DeviceStepRequest& request, Engine& engine)
+  DeviceStepBench(const DeviceStepRequest& request, const OneRank& rank)
       : request_(request),
-        config_(request.config),
-        engine_(engine),
-        graph_(forward_and_backward(engine.plan().training)),
-        issue_(engine, graph_),
-        whole_(graph_, engine.lanes()),
-        single_(graph_, engine.lanes()),
-        dataset_(data::open_dataset(config_.dataset,
-                                    config_.model.seq_length,
-                                    config_.model.vocab_size,
-                                    static_cast<std::uint64_t>(config_.rng.seed))) {}
+        rank_(rank),
+        config_(rank.config()),
+        engine_(rank.engine()),
+        graph_(forward_and_backward(engine_.plan().training)),
+        issue_(engine_, graph_),
+        whole_(graph_, engine_.lanes()),
+        single_(graph_, engine_.lanes()) {}
 
   DeviceStep run() {
     const std::int64_t sequences = config_.train.micro_batch_size;
-    if (!request_.leave_in.empty()) leave_inputs();
+    if (!request_.leave_in.empty()) {
+      note("weights for the peer");
+      rank_.leave_inputs(request_.leave_in, sequences);
+    }
     time_whole(sequences);
     for (std::int64_t i = 0; i < sequences; ++i) {
       note(base::text("loss of sequence {}/{}", i + 1, sequences));
@@ -96,19 +90,12 @@ class DeviceStepBench {
 
  private:
   void note(const std::string& what) const {
-    if (request_.stop != nullptr && request_.stop->load()) throw Stopped{};
+    throw_if_stopped(request_.stop);
     if (request_.note) request_.note(what);
   }
 
   Batch batch_of(std::int64_t first, std::int64_t sequences) const {
-    return read_batch({.micro_batch_size = sequences},
-                      config_.model.seq_length,
-                      [&](std::int64_t sequence, std::span<std::int32_t> tokens) {
-                        read(first + sequence, tokens);
-                      });
-  }
-  void read(std::int64_t sequence, std::span<std::int32_t> tokens) const {
-    dataset_->read(data::Split::Train, static_cast<std::uint64_t>(sequence), tokens);
+    return rank_.batch({.micro_batch_size = sequences}, first);
   }
 
   StepTotals run_once(exec::Executor& executor, const Batch& batch, exec::Tracing tracing) {
@@ -119,39 +106,41 @@ class DeviceStepBench {
     return totals;
   }
 
-  BatchTime times_of(std::int64_t sequences, const std::vector<double>& seconds) const {
-    BatchTime time{.sequences = sequences, .seconds = base::median(seconds)};
+  BatchTime times_of(std::int64_t sequences, const Samples& seconds) const {
+    BatchTime time{.sequences = sequences, .seconds = seconds.median()};
     time.tokens_per_second = number(sequences * config_.model.seq_length) / time.seconds;
     time.flops_per_second = derive::flops_per_token(config_.model) * time.tokens_per_second;
     return time;
   }
 
+  // Rounds of one kind of step, which notes its name.
+  Rounds rounds_of(const std::string& name) const {
+    return Rounds(
+        {.warm_up = kWarmUpRounds,
+         .rounds = request_.rounds,
+         .progress = [this, name](int done,
+                                  int of) { note(base::text("{} {}/{}", name, done, of)); },
+         .stop = request_.stop});
+  }
+
   void time_whole(std::int64_t sequences) {
     const Batch batch = batch_of(0, sequences);
-    std::vector<double> seconds, issue, ahead;
-    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
-      note(base::text("forward and backward {}/{}", i + 1, kWarmUpRounds + request_.rounds));
-      const std::int64_t begin = tensor::now_ns();
-      result_.loss = run_once(whole_, batch, exec::Tracing::Off).loss;
-      if (i < kWarmUpRounds) continue;
-      seconds.push_back(seconds_since(begin));
-      issue.push_back(issue_.seconds_per_node());
-      ahead.push_back(issue_.ahead_seconds());
-    }
+    Rounds rounds = rounds_of("forward and backward");
+    const Samples& seconds =
+        rounds.time([&] { result_.loss = run_once(whole_, batch, exec::Tracing::Off).loss; });
+    const Samples& issue = rounds.add([&] { return issue_.seconds_per_node(); });
+    const Samples& ahead = rounds.add([&] { return issue_.ahead_seconds(); });
+    rounds.run();
     result_.whole = times_of(sequences, seconds);
-    result_.issue_seconds_per_node = base::median(issue);
-    result_.host_ahead_seconds = base::median(ahead);
+    result_.issue_seconds_per_node = issue.median();
+    result_.host_ahead_seconds = ahead.median();
   }
 
   void time_single() {
     const Batch batch = batch_of(0, 1);
-    std::vector<double> seconds;
-    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
-      note(base::text("one sequence {}/{}", i + 1, kWarmUpRounds + request_.rounds));
-      const std::int64_t begin = tensor::now_ns();
-      run_once(single_, batch, exec::Tracing::Off);
-      if (i >= kWarmUpRounds) seconds.push_back(seconds_since(begin));
-    }
+    Rounds rounds = rounds_of("one sequence");
+    const Samples& seconds = rounds.time([&] { run_once(single_, batch, exec::Tracing::Off); });
+    rounds.run();
     result_.single = times_of(1, seconds);
   }
 
@@ -165,40 +154,20 @@ class DeviceStepBench {
 
   void time_steps(std::int64_t sequences) {
     const Batch batch = batch_of(0, sequences);
-    std::vector<double> seconds;
-    for (int i = 0; i < kWarmUpRounds + request_.rounds; ++i) {
-      note(base::text("step with optimizer {}/{}", i + 1, kWarmUpRounds + request_.rounds));
-      const std::int64_t begin = tensor::now_ns();
-      train_step(engine_,
-                 {.batch = batch, .step = i, .learning_rate = config_.optimizer.lr},
-                 exec::Tracing::Off);
-      if (i >= kWarmUpRounds) seconds.push_back(seconds_since(begin));
-    }
-    result_.step_seconds = base::median(seconds);
-  }
-
-  void leave_inputs() {
-    note("weights for the peer");
-    if (const auto failure =
-            save_weights(engine_, request_.leave_in, huggingface_config_for(config_.model))) {
-      throw base::SystemError(*failure);
-    }
-    std::vector<std::int32_t> tokens(base::at(config_.model.seq_length + 1));
-    base::write_whole(request_.leave_in / "tokens.i32", [&](const base::Append& append) {
-      for (std::int64_t i = 0; i < config_.train.micro_batch_size; ++i) {
-        read(i, tokens);
-        append({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof tokens[0]});
-      }
-    });
+    Rounds rounds = rounds_of("step with optimizer");
+    const Samples& seconds =
+        rounds.time([&, index = std::int64_t{0}]() mutable { rank_.train(batch, index++); });
+    rounds.run();
+    result_.step_seconds = seconds.median();
   }
 
   const DeviceStepRequest& request_;
+  const OneRank& rank_;
   const config::Config& config_;
   Engine& engine_;
   const schedule::Graph graph_;
   Issue issue_;
   exec::Executor whole_, single_;  // separate: the steps of one kind allocate alike
-  std::unique_ptr<data::Dataset> dataset_;
   DeviceStep result_;
 };
 
@@ -270,18 +239,8 @@ std::vector<OperationTime> operations_of(const std::vector<trace::Span>& spans) 
 DeviceStep bench_device_step(const DeviceStepRequest& request) {
   DeviceStep result;
   if (request.note) request.note("random weights");
-  bool stopped = false;
-  launch(request.config, {}, [&](comm::Endpoint& endpoint) {
-    Engine engine(request.config, endpoint);
-    comm::poison_on_error(endpoint, [&] {
-      try {
-        result = DeviceStepBench(request, engine).run();
-      } catch (const Stopped&) {
-        stopped = true;
-      }
-    });
-  });
-  if (stopped) throw Stopped{};
+  on_one_rank(request.config,
+              [&](const OneRank& rank) { result = DeviceStepBench(request, rank).run(); });
   return result;
 }
 

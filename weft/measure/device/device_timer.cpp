@@ -48,17 +48,13 @@ DeviceTimer::DeviceTimer(tensor::Device& device, const TimerOptions& options)
             {std::max<std::int64_t>(1, options.lead_bytes / 4)},
             Tag::Workspace) {}
 
-void DeviceTimer::throw_if_stopped() const {
-  if (options_.stop != nullptr && options_.stop->load()) throw Stopped{};
-}
-
 double DeviceTimer::seconds_of(const std::function<void()>& work) {
-  throw_if_stopped();
+  throw_if_stopped(options_.stop);
   for (int i = 0; i < kWarmUpCalls; ++i) work();
   stream_->synchronize();
   std::vector<double> seconds;
   for (int round = 0; round < options_.rounds; ++round) {
-    throw_if_stopped();
+    throw_if_stopped(options_.stop);
     stream_->start_recording();
     kernels::zero(*stream_, lead_);
     for (int i = 0; i < options_.calls; ++i) work();
@@ -82,7 +78,7 @@ Tensor DeviceTimer::zeros(DType dtype, const Shape& shape) {
 }
 
 Tensor DeviceTimer::random(DType dtype, const Shape& shape, float deviation) {
-  throw_if_stopped();
+  throw_if_stopped(options_.stop);
   Tensor t = empty(dtype, shape);
   const std::int64_t rows = std::min(kDrawn, t.elements() + kColumns - 1) / kColumns;
   const Tensor drawn = empty(DType::F32, {rows, kColumns});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "weft/measure/runs/rounds.h"
 #include "weft/tensor/pool.h"
 #include "weft/tensor/tensor.h"
 #include "weft/tensor/transfer.h"
@@ -20,9 +21,6 @@ struct TimerOptions {
   std::int64_t lead_bytes = std::int64_t{1} << 30;
   const std::atomic<bool>* stop = nullptr;
 };
-
-// Thrown from a measurement that was told to stop.
-struct Stopped {};
 
 class DeviceTimer {
  public:
@@ -45,8 +43,6 @@ class DeviceTimer {
   tensor::Tensor of(tensor::DType dtype, const tensor::Shape& shape, std::span<const T> values);
 
  private:
-  void throw_if_stopped() const;
-
   tensor::Device& device_;
   const TimerOptions options_;
   tensor::Pool pool_;

@@ -1,11 +1,11 @@
-// Required result of a bench.
+// Required result of a measurement.
 #pragma once
 
 #include <string>
 
 #include "weft/base/json.h"
 
-namespace weft::cli {
+namespace weft::report {
 
 // Upper or lower limit of a number.
 struct Bar {
@@ -22,4 +22,4 @@ struct Bar {
 std::string to_text(const Bar& bar);
 base::Json to_json(const Bar& bar);
 
-}  // namespace weft::cli
+}  // namespace weft::report
