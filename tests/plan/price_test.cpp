@@ -92,6 +92,14 @@ TEST(Price, PartsOfAModelThatAreNotFusedTakeTime) {
   EXPECT_GT(price_run(narrow, gpu("h100")).step_ms, 1.01 * plain);
 }
 
+TEST(Price, MultiTokenPredictionAddsLaunchesOfItsNormsAndItsProduct) {
+  const config::Config config = qwen();
+  double launches = 0;
+  for (const Kernel& kernel : mtp_kernels(config, workload_of(config))) launches += kernel.launches;
+  // Six each way for the norms, and one for each direction of the product.
+  EXPECT_EQ(launches, 2 * 6 + 3);
+}
+
 // Step at nominal costs, on machines of `gpus` GPUs.
 double nominal_ms(config::Config config, config::Gpu gpu, std::int64_t gpus) {
   config.hardware.gpu = gpu;

@@ -75,7 +75,7 @@ PassCost cost_of(const Block& block, const Pass& pass, const KernelList& list) {
   UNREACHABLE("elementwise operation {}", static_cast<int>(pass.what));
 }
 
-// Further launches of a piece with a negligible kernel each.
+// Further launches of a layer's piece with a negligible kernel each.
 struct SmallKernels {
   Part part = Part::None;
   int forward = 0, backward = 0;
@@ -192,8 +192,6 @@ void add_block(KernelList& list, const Block& block, const block::AttentionShari
     if (!product.is_router) add_product(list, block, product);
   }
   if (block.core) add_core(list, *block.core, sharing);
-  const SmallKernels small = small_kernels(block, list);
-  list.small(block.piece, small.part, small.forward, small.backward);
 }
 
 // Reorders rows for the wire and back. Flex dispatchers also reorder them by expert, in which
@@ -253,6 +251,8 @@ std::vector<Kernel> layer_kernels(const config::Config& config,
   KernelList list(model, work);
   for (const Block& block : derive::layer_blocks(model, layer, sharing)) {
     add_block(list, block, sharing);
+    const SmallKernels small = small_kernels(block, list);
+    list.small(block.piece, small.part, small.forward, small.backward);
   }
   if (!model.is_moe_layer(layer)) return list.take();
   add_rows(list);
