@@ -1,6 +1,7 @@
 #include "weft/derive/parameter_list.h"
 
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "weft/base/casts.h"
@@ -58,8 +59,11 @@ std::vector<ParameterSpec> list_parameters(const config::ModelConfig& model,
   SpecList list(model, ranks);
   const block::Block embedding = embedding_block(model);
   if (holding.embedding) list.add(embedding);
+  std::map<LayerKind, std::vector<block::Block>> kinds;
   for (const int layer : holding.layers) {
-    for (const block::Block& block : layer_blocks(model, layer)) list.add(block, layer);
+    std::vector<block::Block>& blocks = kinds[kind_of_layer(model, layer)];
+    if (blocks.empty()) blocks = layer_blocks(model, layer);
+    for (const block::Block& block : blocks) list.add(block, layer);
   }
   if (holding.head) {
     list.add(head_block(model));

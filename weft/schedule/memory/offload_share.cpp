@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/casts.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/context_sharing.h"
 #include "weft/derive/flops.h"
 #include "weft/derive/gpu.h"
@@ -91,8 +92,8 @@ std::optional<double> carried_bytes(const config::Config& config) {
   const derive::GpuFacts gpu = derive::gpu_facts(config.hardware);
   if (!gpu.tflops || !gpu.host_gbps) return std::nullopt;
   double operations = 0;
-  for (std::int64_t layer = 0; layer < config.model.num_layers; ++layer) {
-    operations += derive::layer_forward_flops(config.model, layer).all();
+  for (const auto& [layer, count] : derive::layer_kinds(config.model, 0, config.model.num_layers)) {
+    operations += number(count) * derive::layer_forward_flops(config.model, layer).all();
   }
   operations *= number(even_load(config).tokens);
   const double seconds = operations / (*gpu.tflops * 1e12 * derive::kReachedOfProducts);

@@ -5,7 +5,9 @@
 #include <map>
 #include <utility>
 
+#include "weft/base/casts.h"
 #include "weft/base/check.h"
+#include "weft/derive/blocks.h"
 #include "weft/derive/flops.h"
 #include "weft/schedule/passes/rewrite.h"
 
@@ -167,11 +169,11 @@ std::map<Turn, TurnEntries> cut(NamedEntries entries,
 
 DispatchBeside dispatch_beside(const config::ModelConfig& model) {
   double attention = 0, experts = 0;
-  for (std::int64_t layer = 0; layer < model.num_layers; ++layer) {
+  for (const auto& [layer, count] : derive::layer_kinds(model, 0, model.num_layers)) {
     if (!model.is_moe_layer(layer)) continue;
     const derive::LayerFlops forward = derive::layer_forward_flops(model, layer);
-    attention += forward.attention + forward.shared_experts;
-    experts += forward.feed_forward;
+    attention += base::number(count) * (forward.attention + forward.shared_experts);
+    experts += base::number(count) * forward.feed_forward;
   }
   return 3 * experts / 2 < attention ? DispatchBeside::Attention : DispatchBeside::Experts;
 }
