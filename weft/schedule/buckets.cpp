@@ -20,9 +20,10 @@ std::vector<PieceAt> users_of(const ParameterSpec& spec,
                               const config::ModelConfig& model) {
   if (spec.layer >= 0) return {{.layer = spec.layer, .piece = spec.piece}};
   std::vector<PieceAt> users;
-  const bool is_table = spec.name == kTable;
-  if (is_table && holding.embedding) users.push_back({.piece = Piece::Embed});
-  const bool of_head = !is_table || model.share_embeddings_and_output_weights;
+  const bool of_embed = spec.piece == Piece::Embed;
+  if (of_embed && holding.embedding) users.push_back({.piece = Piece::Embed});
+  const bool is_tied = spec.name == kTable && model.share_embeddings_and_output_weights;
+  const bool of_head = spec.piece == Piece::Head || is_tied;
   if (of_head && holding.head) users.push_back({.piece = Piece::Head});
   return users;
 }
