@@ -22,7 +22,8 @@ const Stream kStream{.hidden = 64,
                      .has_biases = true,
                      .tp = kTp};
 
-// Every block with all of its features.
+// Blocks with their features. token_ahead is left out: the parts that it names are those of a
+// layer.
 std::vector<Block> all_blocks() {
   const AttentionSharing ring{.key_ranks = 4, .keys = KeyExchange::Ring};
   const AttentionSharing heads{.head_ranks = 2, .key_ranks = 2, .keys = KeyExchange::Gather};
@@ -41,13 +42,16 @@ std::vector<Block> all_blocks() {
                              .has_input_bias = true,
                              .has_sinks = true,
                              .window = 8};
+  const GroupedHeads normed{.heads = 8, .groups = 2, .channels = 16, .norm = config::QkNorm::Head};
   const LatentHeads latent{.heads = 4,
                            .query_rank = 24,
                            .rank = 16,
                            .unturned = 16,
                            .turned = 8,
                            .value = 16};
+  const RowTally rows{.experts = 8, .replicas = 4, .sharers = 2, .runs = 3, .is_global = true};
   return {attention(kStream, grouped, ring),
+          attention(kStream, normed, heads),
           latent_attention(kStream, latent, heads),
           delta_net(kStream, {2, 16, 4, 16, 4}),
           dense_feed_forward(kStream, {.width = 96}),
@@ -58,7 +62,12 @@ std::vector<Block> all_blocks() {
           head(kStream, {.count = 100, .padded = 128}),
           dispatch(kStream, {.ranks = 4, .experts = 8}),
           combine(kStream, {.ranks = 4, .experts = 8}),
-          merge(kStream)};
+          merge(kStream),
+          row_counts({.ranks = 4, .experts = 8}),
+          balance(rows),
+          tally(rows),
+          send(kStream),
+          receive(kStream)};
 }
 
 bool has(const Block& block, Part part) {

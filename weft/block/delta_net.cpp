@@ -37,7 +37,7 @@ Block delta_net(const Stream& stream, const DeltaHeads& heads) {
                                 number(value) * number(heads.value_channels) * kStatePasses;
   block.products.push_back(
       {.part = Part::Proj, .out = number(d), .in = number(value), .shared = Shared::In});
-  // What the product made; what the convolution and the heads made of it, and their normed output.
+  // Kept: the product's output; the outputs of convolution and heads, and the normed output.
   const std::int64_t b = stream.element_bytes;
   block.slot(Part::Qkv, Fate::Remade, {.per_token = (mixed + value + scalars) * b});
   block.slot(Part::Core, Fate::Remade, {.per_token = (mixed + 2 * value) * b});

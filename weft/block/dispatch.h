@@ -10,8 +10,8 @@ namespace weft::block {
 struct Dispatch {
   config::Dispatcher dispatcher = config::Dispatcher::AllToAll;
   std::int64_t ranks = 1;  // ranks that hold the experts of a layer
-  std::int64_t machines =
-      1;  // machines that rows cross to before they are forwarded; equal to the ranks: one hop
+  // Machines that rows cross to before they are forwarded; equal to the ranks: one hop.
+  std::int64_t machines = 1;
   std::int64_t experts = 0;           // shards of experts, over all ranks
   std::int64_t chosen = 1;            // shards that a token goes to
   std::int64_t shards = 1;            // shards per expert

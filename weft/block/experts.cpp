@@ -8,7 +8,8 @@ using base::number;
 
 namespace {
 
-// Adds a weight with one matrix per expert of the model; `each` splits the dims of one expert's.
+// Adds a weight with one matrix or bias per expert of the model. `shape` and splits along Axis::Etp
+// are those of one expert; the first split divides the experts.
 void add_expert_weight(Block& block,
                        Part part,
                        const char* name,

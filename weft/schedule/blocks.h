@@ -10,8 +10,8 @@
 
 namespace weft::schedule {
 
-// Blocks of a layer in forward order, used or not: a dense layer uses only its mixer and its
-// feed-forward.
+// Blocks of a layer: those with weights, then those that move a MoE layer's rows. The anatomy uses
+// the blocks of its pieces.
 std::vector<block::Block> blocks_of_layer(const config::ModelConfig& model,
                                           const TokenFlow& flow,
                                           int layer);

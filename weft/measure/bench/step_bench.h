@@ -17,7 +17,7 @@ namespace weft::measure {
 struct StepBench {
   double step_seconds = 0;  // median
   double tokens_per_second = 0;
-  double flops_per_second = 0;  // FLOP/s of the model, by config::flops_per_token
+  double flops_per_second = 0;  // FLOP/s of the model, by derive::flops_per_token
   double sgemm_peak = 0;        // FLOP/s of a 2048^3 product on the same threads, median
   double share_of_peak() const { return flops_per_second / sgemm_peak; }
   std::vector<double> losses;  // steps in order

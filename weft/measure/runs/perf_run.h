@@ -43,7 +43,7 @@ struct PerfRun {
   std::optional<Window> window;
   std::optional<Steady> steady_ms;
   double tokens_per_second = 0;  // in the window
-  double flops_per_second = 0;   // FLOP/s of the model on all ranks, by config::flops_per_token
+  double flops_per_second = 0;   // FLOP/s of the model on all ranks, by derive::flops_per_token
   std::optional<trace::Exposure> exposure;              // traced steps
   std::vector<trace::Timeline> timelines;               // traced steps on all ranks
   std::array<std::size_t, tensor::kTags> peak_bytes{};  // on rank 0

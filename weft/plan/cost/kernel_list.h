@@ -1,6 +1,7 @@
 // List of kernels: each call adds the kernels of all directions.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "weft/plan/cost/kernel_work.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "weft/block/block.h"
 #include "weft/config/config.h"
@@ -20,7 +21,7 @@ struct Work {
 };
 
 // Work of one pipeline rank's nodes under even routing. Over a step the FLOPs sum to
-// config::flops_per_token() plus the router's.
+// derive::flops_per_token() plus the router's.
 class NominalWork {
  public:
   NominalWork(const config::Config& config, const schedule::Anatomy& anatomy);
