@@ -53,8 +53,12 @@ FileDtype file_dtype(tensor::DType dtype) {
       return FileDtype::I32;
     case tensor::DType::I64:
       return FileDtype::I64;
+    case tensor::DType::F8E4M3:
+    case tensor::DType::MXFP8:
+    case tensor::DType::NVFP4:
+      break;  // no state has these
   }
-  UNREACHABLE("a dtype");
+  UNREACHABLE("state in {}", base::name_of(dtype));
 }
 
 ReadBlock read_tensors(tensor::Stream& stream, std::span<const StateEntry> entries) {

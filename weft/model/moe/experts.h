@@ -4,6 +4,7 @@
 #pragma once
 
 #include "weft/model/moe/dispatcher.h"
+#include "weft/model/product.h"
 
 namespace weft::model {
 
