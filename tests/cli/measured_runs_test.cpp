@@ -14,6 +14,7 @@
 #include "weft/derive/derived.h"
 #include "weft/plan/hardware/run_hardware.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/simulated_step.h"
 #include "weft/plan/published/csv.h"
 #include "weft/rules/validate.h"

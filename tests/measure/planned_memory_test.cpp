@@ -7,6 +7,7 @@
 #include "weft/measure/memory/memory_forecast.h"
 #include "weft/measure/runs/counted_step.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/rules/validate.h"
 #include "weft/schedule/plan.h"
 

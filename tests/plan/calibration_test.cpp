@@ -9,7 +9,8 @@
 #include "weft/derive/derived.h"
 #include "weft/exec/sim/timelines.h"
 #include "weft/plan/cost/calibrated_node.h"
-#include "weft/plan/hardware/calibration_doubts.h"
+#include "weft/plan/hardware/calibration_fit.h"
+#include "weft/plan/hardware/calibration_text.h"
 #include "weft/plan/price/simulated_step.h"
 
 namespace weft::plan {

@@ -1,4 +1,6 @@
 // Layout as keys and words, and the order of tied layouts.
+#include "weft/plan/search/layout_keys.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

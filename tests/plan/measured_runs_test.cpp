@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/plan/published/validation.h"
 #include "weft/plan/search/layout_choice.h"
 
 namespace weft::plan {

@@ -7,6 +7,7 @@
 #include "weft/derive/derived.h"
 #include "weft/plan/cost/kernel_work.h"
 #include "weft/plan/cost/nominal_costs.h"
+#include "weft/plan/price/price_memory.h"
 
 namespace weft::plan {
 namespace price_test {

@@ -5,6 +5,7 @@
 
 #include "tests/plan/search_support.h"
 #include "weft/plan/cost/time_text.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 namespace search_report_test {

@@ -9,7 +9,9 @@
 #include "tests/soak.h"
 #include "weft/plan/cost/time_text.h"
 #include "weft/plan/memory/ways_to_fit.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/sensitivity.h"
+#include "weft/plan/search/plan_verdicts.h"
 #include "weft/rules/validate.h"
 
 namespace weft::plan {

@@ -10,6 +10,7 @@
 #include "weft/derive/gpu.h"
 #include "weft/exec/sim/costs.h"
 #include "weft/exec/sim/measure.h"
+#include "weft/plan/hardware/calibration_text.h"
 #include "weft/schedule/plan.h"
 
 namespace weft::report {

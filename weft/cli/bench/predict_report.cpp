@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "weft/base/text.h"
+#include "weft/plan/hardware/calibration_text.h"
 
 namespace weft::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "weft/measure/device/device_timer.h"
 #include "weft/measure/runs/calibration_run.h"
 #include "weft/plan/hardware/calibration.h"
-#include "weft/plan/hardware/calibration_doubts.h"
+#include "weft/plan/hardware/calibration_text.h"
 #include "weft/rules/validate.h"
 
 namespace weft::cli {

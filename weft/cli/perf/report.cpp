@@ -8,6 +8,7 @@
 #include "weft/cli/output.h"
 #include "weft/cli/terminal/progress.h"
 #include "weft/plan/hardware/calibration.h"
+#include "weft/plan/hardware/calibration_text.h"
 #include "weft/report/analyse.h"
 #include "weft/report/evidence.h"
 #include "weft/report/render.h"

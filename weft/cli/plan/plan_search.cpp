@@ -17,6 +17,7 @@
 #include "weft/cli/terminal/interrupt.h"
 #include "weft/cli/terminal/number_range.h"
 #include "weft/cli/terminal/progress.h"
+#include "weft/plan/search/layout_keys.h"
 #include "weft/plan/search/search_report.h"
 
 namespace weft::cli {

@@ -4,6 +4,7 @@
 #include "weft/base/text.h"
 #include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/terminal/progress.h"
+#include "weft/plan/search/plan_verdicts.h"
 #include "weft/plan/search/search_report.h"
 
 namespace weft::cli {

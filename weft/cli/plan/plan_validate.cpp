@@ -11,6 +11,7 @@
 #include "weft/cli/plan/published_tables.h"
 #include "weft/plan/hardware/fit.h"
 #include "weft/plan/published/published.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include "weft/cli/arguments.h"
 #include "weft/cli/plan/hardware_folder.h"
 #include "weft/cli/plan/plan_model.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::cli {
 namespace {

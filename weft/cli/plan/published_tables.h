@@ -9,6 +9,7 @@
 #include "weft/config/config.h"
 #include "weft/plan/published/measured_runs.h"
 #include "weft/plan/published/published.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::cli {
 

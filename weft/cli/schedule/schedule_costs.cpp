@@ -10,6 +10,7 @@
 #include "weft/cli/plan/program_option.h"
 #include "weft/derive/derived.h"
 #include "weft/derive/gpu.h"
+#include "weft/plan/hardware/calibration_text.h"
 #include "weft/plan/hardware/run_hardware.h"
 #include "weft/plan/price/simulated_run.h"
 

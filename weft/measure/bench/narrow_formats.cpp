@@ -7,6 +7,7 @@
 #include "weft/base/text.h"
 #include "weft/plan/cost/workload.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/price/price_memory.h"
 
 namespace weft::measure {
 namespace {

@@ -15,6 +15,7 @@
 #include "weft/measure/runs/counted_step.h"
 #include "weft/plan/cost/workload.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/short_step.h"
 #include "weft/rules/validate.h"
 

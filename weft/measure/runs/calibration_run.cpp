@@ -1,11 +1,12 @@
 #include "weft/measure/runs/calibration_run.h"
 
 #include "weft/base/casts.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/measure/device/core_turn.h"
 #include "weft/measure/runs/perf_run.h"
 #include "weft/measure/runs/timed_runs.h"
+#include "weft/plan/hardware/calibration_fit.h"
 #include "weft/rules/validate.h"
 
 namespace weft::measure {

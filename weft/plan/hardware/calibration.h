@@ -65,25 +65,6 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// Run without emulated links: traced steps, and the untraced time of a step.
-struct CalibrationRun {
-  const config::Config& config;
-  const std::vector<trace::Timeline>& timelines;
-  double seconds = 0;
-};
-
-// Cores of compute: see `cores` and `turn` in MachineRates.
-struct HostCores {
-  double count = 0;
-  double turn_seconds = 0;
-};
-
-// `overlapped`: the same run in an order with communication under compute, which gives the mutual
-// slowdown.
-Calibration calibrate(const CalibrationRun& plain,
-                      const std::optional<CalibrationRun>& overlapped,
-                      const HostCores& cores);
-
 // Node costs of another run, by pipeline rank. Emulated links (fabric.*) run concurrently with the
 // copies: the longer counts. ConfigError with the kinds of nodes that the calibration lacks.
 exec::sim::CostTable calibrated_costs(const config::Config& config,
@@ -105,12 +86,5 @@ CalibratedStep calibrated_step(const config::Config& config, const Calibration& 
 
 // "F.experts": the node without layer, micro-batch and slice.
 std::string kind_of_node(schedule::Node node);
-
-// Description in two lines.
-std::string describe(const MachineRates& rates);
-
-std::string print(const Calibration& calibration);
-// ConfigError that names the faulty text.
-Calibration parse_calibration(std::string_view text);
 
 }  // namespace weft::plan

@@ -1,4 +1,5 @@
-// Fit of rates and factors to traces.
+#include "weft/plan/hardware/calibration_fit.h"
+
 #include <algorithm>
 
 #include "weft/base/casts.h"

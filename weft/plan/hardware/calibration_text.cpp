@@ -1,15 +1,10 @@
-// JSON form of a calibration.
-//
-//   {"format": "weft calibration 3",
-//    "rates": {"product_flop": 1.5e-15, ..., "untraced": 1, "beside_communication": 0.04, "cores":
-//    0}, "nodes": {"F.attention": {"product": 1.1, "attention": 1, ..., "seconds": 0}}}
+#include "weft/plan/hardware/calibration_text.h"
+
 #include <array>
 
 #include "weft/base/error.h"
 #include "weft/base/json.h"
 #include "weft/base/text.h"
-#include "weft/plan/hardware/calibration.h"
-#include "weft/plan/hardware/calibration_doubts.h"
 
 namespace weft::plan {
 namespace {

@@ -9,6 +9,7 @@
 #include "weft/base/text.h"
 #include "weft/plan/cost/workload.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/plan/published/published.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 

@@ -7,6 +7,7 @@
 #include "weft/derive/pipeline.h"
 #include "weft/plan/cost/layers_alone.h"
 #include "weft/plan/price/price.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/short_step.h"
 #include "weft/schedule/memory/offload_share.h"
 

@@ -8,6 +8,7 @@
 #include "weft/plan/hardware/wire_time.h"
 #include "weft/plan/price/bubble_formula.h"
 #include "weft/plan/price/layer_prices.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/price_parts.h"
 #include "weft/plan/price/short_step.h"
 

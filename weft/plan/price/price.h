@@ -106,27 +106,6 @@ Price price_step(const config::Config& config,
                  const Hardware& hardware,
                  const Routing& routing = {},
                  const LayerMemory& memory = {});
-// Memory that the pieces of layers declare as kept, for the micro-batches in flight in the order of
-// turns: the peak of the schedule, without its graph. A test bounds its distance from `weft
-// memory`.
-MemoryPrice price_memory(const config::Config& config,
-                         const Hardware& hardware,
-                         const Routing& routing,
-                         MemoryBook& book);
-MemoryPrice price_memory(const config::Config& config,
-                         const Hardware& hardware,
-                         const Routing& routing = {});
-
-// Memory of every pipeline rank.
-std::vector<MemoryPrice> price_ranks(const config::Config& config,
-                                     const Hardware& hardware,
-                                     const Routing& routing,
-                                     MemoryBook& book);
-
-// Peak bytes kept by a pipeline rank's layers for the micro-batches in flight while it works on
-// that chunk; even routing.
-double kept_in_chunk(const config::Config& config, int rank, std::size_t chunk, MemoryBook& book);
-
 base::Json to_json(const MemoryPrice& memory);
 base::Json to_json(const Price& price);
 std::string to_text(const Price& price);

@@ -1,4 +1,5 @@
-// Memory of a priced run by component.
+#include "weft/plan/price/price_memory.h"
+
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -17,7 +18,6 @@
 #include "weft/derive/memory/optimizer_traffic.h"
 #include "weft/derive/pipeline.h"
 #include "weft/plan/cost/workload.h"
-#include "weft/plan/price/price.h"
 
 namespace weft::plan {
 namespace {

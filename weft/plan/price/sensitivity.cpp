@@ -6,6 +6,7 @@
 
 #include "weft/base/text.h"
 #include "weft/plan/cost/workload.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/shape_pricing.h"
 #include "weft/plan/search/search_candidates.h"
 #include "weft/rules/validate.h"

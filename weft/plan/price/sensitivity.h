@@ -1,8 +1,6 @@
-// Sensitivity of a layout to one step in each knob, and verdicts from it: the gain of overlap,
-// delayed weight gradients and full recomputation.
+// Sensitivity of a layout to one step in each knob.
 #pragma once
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,20 +24,5 @@ struct KnobStep {
 // the host or back; the other placement of that state; CUDA graphs of constant shapes. Beyond the
 // layout: half and twice the batch, and the GPU's other number formats.
 std::vector<KnobStep> sensitivity(const LayoutSpace& space, const LayoutChoice& choice);
-
-// An answer with its numbers.
-struct PlanVerdict {
-  std::string question;  // "Does expert-parallel overlap pay?"
-  bool pays = false;     // by more than a tie
-  double gain = 0;       // saved share of the step; negative: lost
-  // One or two sentences; names other layouts by their difference from the best.
-  std::string because;
-
-  bool is_tie() const { return gain != 0 && std::abs(gain) <= kTie; }
-};
-
-// Verdicts on the best layout, each only if the question applies. `search`: the search that found
-// it.
-std::vector<PlanVerdict> plan_verdicts(const LayoutSpace& space, const SearchResult& search);
 
 }  // namespace weft::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/search/search_candidates.h"
 
 namespace weft::plan {

@@ -14,6 +14,7 @@
 #include "weft/base/json.h"
 #include "weft/plan/price/run_modes.h"
 #include "weft/plan/published/published.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 

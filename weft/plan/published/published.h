@@ -10,18 +10,13 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "weft/base/json.h"
 #include "weft/config/config.h"
-#include "weft/plan/hardware/hardware.h"
 
 namespace weft::plan {
-
-struct Price;
 
 struct PublishedRun {
   int line = 0;
@@ -54,37 +49,5 @@ PublishedTable parse_published(const std::string& content,
 // Name among `names` that `written` means. Only letters and digits count, without case
 // ("Qwen3_30B_a3B" is qwen3_30b_a3b); a prefix counts if it is unique. Empty: none.
 std::string model_meant(const std::string& written, const std::vector<std::string>& names);
-
-struct PricedRun {
-  const PublishedRun* run = nullptr;
-  double predicted = 0;  // TFLOP/s per GPU
-  double step_ms = 0;
-  bool is_fitted = false;
-  double error() const { return predicted / run->tflops - 1; }
-};
-
-struct ErrorSummary {
-  std::size_t rows = 0;
-  double median = 0, p90 = 0;  // absolute errors
-};
-
-ErrorSummary summary_of(const std::vector<double>& errors);
-
-struct Validation {
-  std::vector<PricedRun> rows;
-  std::vector<std::string> left_out;
-  ErrorSummary all, fitted, held_out;
-};
-
-using HardwareTable = std::map<std::string, Hardware>;  // by GPU
-
-// TFLOP/s per GPU of a price, with the row's FLOP count.
-double counted_tflops(const PublishedRun& run, const Price& price);
-
-// Leaves out rows on GPUs that the table lacks.
-Validation validate(const PublishedTable& table, const HardwareTable& hardware);
-
-base::Json to_json(const Validation& validation);
-std::string to_text(const Validation& validation);
 
 }  // namespace weft::plan

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "weft/base/text.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "weft/base/json.h"
 #include "weft/plan/published/published.h"
+#include "weft/plan/published/validation.h"
 
 namespace weft::plan {
 

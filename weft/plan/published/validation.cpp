@@ -1,4 +1,5 @@
-// Published against priced numbers.
+#include "weft/plan/published/validation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <ranges>

@@ -7,6 +7,7 @@
 
 #include "weft/base/text.h"
 #include "weft/config/dump.h"
+#include "weft/plan/search/plan_verdicts.h"
 
 namespace weft::plan {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weft/base/json.h"
+#include "weft/plan/search/plan_verdicts.h"
 #include "weft/plan/search/search_report.h"
 
 namespace weft::plan {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/json.h"
 #include "weft/config/config.h"
 #include "weft/plan/hardware/hardware.h"
 #include "weft/plan/memory/offload_ladder.h"
@@ -126,12 +125,4 @@ std::string to_text(const LayoutChoice& choice, const LayoutWriter& writer);
 std::string difference_text(const LayoutChoice& of,
                             const LayoutChoice& from,
                             const LayoutWriter& writer);
-// {"model.tensor_model_parallel_size": 1, ...}: keys that a search sets, without those that are off
-// here and in most layouts.
-base::Json layout_keys(const config::Config& config);
-// All of these keys as words for Megatron Bridge and Weft: "model.tensor_model_parallel_size=1".
-// Keys that are off appear too, as "model.recompute_granularity=null": the recipe may have them on.
-// Values with shell characters are quoted.
-std::vector<std::string> layout_overrides(const config::Config& config);
-
 }  // namespace weft::plan

@@ -1,4 +1,5 @@
-// Keys of a layout, for programs and for a command line.
+#include "weft/plan/search/layout_keys.h"
+
 #include <algorithm>
 #include <array>
 

@@ -5,6 +5,7 @@
 #include "weft/plan/cost/time_text.h"
 #include "weft/plan/order/auto_order.h"
 #include "weft/plan/price/run_modes.h"
+#include "weft/plan/search/layout_keys.h"
 #include "weft/plan/search/search.h"
 #include "weft/rules/validate.h"
 

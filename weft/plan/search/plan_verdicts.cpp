@@ -1,11 +1,12 @@
-// Verdicts from the best layout and its neighbours on overlap, delayed weight gradients, full
-// recomputation and offloading.
+#include "weft/plan/search/plan_verdicts.h"
+
 #include <algorithm>
 #include <set>
 
 #include "weft/base/text.h"
 #include "weft/plan/cost/time_text.h"
 #include "weft/plan/memory/memory_text.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/sensitivity.h"
 
 namespace weft::plan {

@@ -9,9 +9,10 @@
 #include <set>
 
 #include "weft/base/casts.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/parallel.h"
+#include "weft/base/text.h"
 #include "weft/plan/memory/memory_text.h"
+#include "weft/plan/price/price_memory.h"
 #include "weft/plan/price/shape_pricing.h"
 #include "weft/plan/search/layout_ties.h"
 #include "weft/plan/search/search_candidates.h"

@@ -4,7 +4,9 @@
 
 #include "weft/derive/derived.h"
 #include "weft/plan/cost/workload.h"
+#include "weft/plan/search/layout_keys.h"
 #include "weft/plan/search/layout_ties.h"
+#include "weft/plan/search/plan_verdicts.h"
 #include "weft/plan/search/search_report.h"
 
 namespace weft::plan {

@@ -10,7 +10,9 @@
 #include "weft/plan/cost/workload.h"
 #include "weft/plan/hardware/run_hardware.h"
 #include "weft/plan/memory/memory_text.h"
+#include "weft/plan/search/layout_keys.h"
 #include "weft/plan/search/layout_ties.h"
+#include "weft/plan/search/plan_verdicts.h"
 
 namespace weft::plan {
 namespace {

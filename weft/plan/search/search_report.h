@@ -11,6 +11,7 @@
 #include "weft/plan/price/sensitivity.h"
 #include "weft/plan/published/measured_runs.h"
 #include "weft/plan/search/own_layout.h"
+#include "weft/plan/search/plan_verdicts.h"
 
 namespace weft::plan {
 
