@@ -178,6 +178,7 @@ TEST_F(Schedule, AWrongGraphIsAVerdict) {
   EXPECT_EQ(shown.code, 1);
   EXPECT_TRUE(contains(shown.out, "verified: no")) << shown.out;
   EXPECT_TRUE(contains(shown.out, "0W0.route is missing")) << shown.out;
+  EXPECT_TRUE(contains(shown.out, ">0W0.route<")) << shown.out;
   EXPECT_FALSE(contains(shown.out, "step: ")) << shown.out;
 }
 

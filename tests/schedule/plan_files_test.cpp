@@ -101,8 +101,10 @@ TEST_F(PlanFiles, MissingAndMisplacedNodesAreNamedWithTheirFile) {
   change(0,
          "compute  0F0.attention\ncompute  0F0.route\n",
          "compute  0F0.route\ncompute  0F0.attention\n");
-  EXPECT_TRUE(contains(complaint_of_taking(kPlain),
-                       file(0) + ": 0F0.route may start before 0F0.attention is over"));
+  const std::string early = complaint_of_taking(kPlain);
+  EXPECT_TRUE(contains(early, file(0) + ": 0F0.route may start before 0F0.attention is over"))
+      << early;
+  EXPECT_TRUE(contains(early, ">0F0.route<  [0F0.attention]")) << early;
 }
 
 TEST_F(PlanFiles, AnOrderThatDiffersBetweenPeersNamesTheOperations) {

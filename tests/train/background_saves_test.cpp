@@ -11,8 +11,8 @@
 #include "tests/train/train_support.h"
 #include "weft/base/files/file.h"
 #include "weft/checkpoint/step_folders.h"
+#include "weft/train/guard/memory_prediction.h"
 #include "weft/train/saves/checkpoints.h"
-#include "weft/train/saves/snapshot_prediction.h"
 
 namespace weft::train {
 namespace background_saves_test {

@@ -17,7 +17,7 @@
 #include "weft/schedule/plan.h"
 #include "weft/schedule/text/offload_text.h"
 #include "weft/train/engine.h"
-#include "weft/train/saves/snapshot_prediction.h"
+#include "weft/train/guard/memory_prediction.h"
 
 namespace weft::measure {
 namespace {

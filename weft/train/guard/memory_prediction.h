@@ -34,4 +34,10 @@ std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config,
                                             std::int64_t left_out = 0);
 std::vector<PredictedMemory> predict_memory(const rules::JudgedConfig& config);
 
+// Host memory for the copies of an asynchronous save: bytes for each of `ranks`, as
+// BackgroundSaves::bytes() counts them. The states of all ranks decide what each rank writes, so
+// all are computed.
+std::vector<std::size_t> predict_snapshots(const rules::JudgedConfig& config,
+                                           const std::vector<int>& ranks);
+
 }  // namespace weft::train

@@ -1,12 +1,11 @@
-// TensorBoard events of rank 0 (logger.tensorboard_dir). Each step is one write: a killed run loses
-// at most the current step.
+// TensorBoard events of rank 0 (logger.tensorboard_dir), with Megatron's tags if Megatron has the
+// same value. Each step is one write: a killed run loses at most the current step.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "weft/events/event_file.h"
-#include "weft/train/log/scalars.h"
 #include "weft/train/trainer.h"
 
 namespace weft::train {
