@@ -7,8 +7,8 @@
 #include "tests/cli/program_support.h"
 #include "tests/sanitized.h"
 #include "weft/base/json.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 
 namespace weft::cli {
 namespace calibrate_test {

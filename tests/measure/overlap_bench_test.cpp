@@ -6,8 +6,8 @@
 #include "tests/sanitized.h"
 #include "tests/train/train_support.h"
 #include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/plan/price/overlap_prediction.h"
 
 namespace weft::measure {

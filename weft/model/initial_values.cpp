@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "weft/base/random.h"
 #include "weft/base/parallel/parallel.h"
+#include "weft/base/random.h"
 #include "weft/tensor/slice.h"
 #include "weft/tensor/transfer.h"
 

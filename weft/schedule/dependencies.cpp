@@ -14,9 +14,8 @@ namespace {
 using base::at;
 
 // Capacity for the required nodes; few nodes require more.
-constexpr std::size_t kUsualNeeds = 8;
-
 std::vector<Node> usual_room() {
+  constexpr std::size_t kUsualNeeds = 8;
   std::vector<Node> nodes;
   nodes.reserve(kUsualNeeds);
   return nodes;

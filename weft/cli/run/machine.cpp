@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 
 namespace weft::cli {
 namespace {

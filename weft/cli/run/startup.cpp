@@ -1,7 +1,7 @@
 #include "weft/cli/run/startup.h"
 
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/cli/output.h"
 #include "weft/derive/derived.h"
 #include "weft/report/run_layout.h"

@@ -7,8 +7,8 @@
 #include <iostream>
 
 #include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/cli/arguments.h"
 #include "weft/cli/command.h"
 #include "weft/cli/memory/memory_limit.h"

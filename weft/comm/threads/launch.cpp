@@ -1,8 +1,8 @@
 #include "weft/comm/launch.h"
 
 #include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/thread.h"
+#include "weft/base/text.h"
 #include "weft/comm/threads/world.h"
 
 namespace weft::comm {

@@ -172,7 +172,7 @@ class MemoryBook {
   std::map<CountedOfBook, std::optional<double>> counted_;
   std::map<StagesOfBook, std::vector<derive::Stage>> stages_;
   std::map<ParametersOfBook, std::vector<derive::RankParameters>> parameters_;
-  std::map<std::int64_t, double> flops_;  // by sequence length
+  std::map<std::int64_t, double> flops_;                             // by sequence length
   std::map<std::pair<std::int64_t, std::int64_t>, double> dummies_;  // by tp and etp
   std::map<OffloadableOfBook, std::vector<OffloadablePart>> offloadable_;
   std::map<OffloadedOfBook, OffloadedStages> offloaded_;

@@ -1,8 +1,8 @@
 #include "weft/tensor/cuda/device.h"
 
 #include "weft/base/error.h"
-#include "weft/base/text.h"
 #include "weft/base/parallel/cores.h"
+#include "weft/base/text.h"
 #include "weft/tensor/cuda/cards.h"
 #include "weft/tensor/cuda/region.h"
 #include "weft/tensor/cuda/stream.h"
