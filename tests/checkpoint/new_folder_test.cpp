@@ -69,6 +69,8 @@ TEST_F(NewFolders, WithTheWordOnlyWhatBelongsToTheModelGivesWay) {
   put("out/model.safetensors", "old");
   put("out/model-00001-of-00002.safetensors", "old");
   put("out/model.safetensors.index.json", "old");
+  put("out/adapter_model.safetensors", "kept");
+  put("out/model_before.safetensors", "kept");
   put("out/tokenizer.json", "kept");
   put("out/notes/a.txt", "kept");
   put("out/merges.txt", "old");
@@ -80,7 +82,12 @@ TEST_F(NewFolders, WithTheWordOnlyWhatBelongsToTheModelGivesWay) {
     folder.finish();
   }
   EXPECT_EQ(names("out"),
-            (std::set<std::string>{"model.safetensors", "tokenizer.json", "notes", "merges.txt"}));
+            (std::set<std::string>{"adapter_model.safetensors",
+                                   "merges.txt",
+                                   "model.safetensors",
+                                   "model_before.safetensors",
+                                   "notes",
+                                   "tokenizer.json"}));
   EXPECT_EQ(base::read_text(target() / "model.safetensors"), "new");
   EXPECT_EQ(base::read_text(target() / "merges.txt"), "new");
   EXPECT_EQ(base::read_text(target() / "notes/a.txt"), "kept");

@@ -130,6 +130,20 @@ TEST_F(RunFolders, AFolderWithTheNameOfAFileStaysAndIsToldOf) {
   EXPECT_TRUE(fs::is_directory(dir_ / "metrics.jsonl"));
 }
 
+TEST(FolderPlaces, WeightsHaveAFolderOfTheirOwn) {
+  const fs::path dir = fs::path(::testing::TempDir()) / base::text("weft_own_{}", ::getpid());
+  config::Config config;
+  config.checkpoint.save_hf = (dir / "hf").string();
+  config.runtime.run_dir = (dir / "hf" / "run").string();
+  config.checkpoint.save = (dir / "hf" / ".." / "hf").string();
+  const std::vector<std::string> complaints = complaints_of([&] { prepare(config); });
+  const std::string all = base::text("{}", fmt::join(complaints, "\n"));
+  EXPECT_TRUE(any_names(complaints, {"checkpoint.save_hf", "would hold runtime.run_dir"})) << all;
+  EXPECT_TRUE(any_names(complaints, {"checkpoint.save_hf", "would hold checkpoint.save"})) << all;
+  EXPECT_FALSE(any_names(complaints, {"tensorboard"})) << all;
+  EXPECT_FALSE(fs::exists(dir));
+}
+
 TEST(FolderPlaces, AFolderThatIsAFileIsNamedWithItsKeyBeforeTheRunStarts) {
   const fs::path dir = fs::path(::testing::TempDir()) / base::text("weft_places_{}", ::getpid());
   fs::create_directories(dir);

@@ -202,12 +202,10 @@ std::vector<std::int64_t> saved_steps(const fs::path& save) {
   return steps;
 }
 
-std::vector<std::int64_t> usable_steps(const fs::path& save,
-                                       std::int64_t first,
-                                       std::int64_t last) {
+std::vector<std::int64_t> usable_steps(const fs::path& save, std::int64_t first) {
   std::vector<std::int64_t> steps = saved_steps(save);
   std::erase_if(steps, [&](std::int64_t step) {
-    return step <= first || step > last || !has_its_files(step_folder(save, step));
+    return step <= first || !has_its_files(step_folder(save, step));
   });
   return steps;
 }

@@ -30,11 +30,9 @@ std::uint64_t bytes_in(const std::filesystem::path& step_folder);
 // Steps with a folder, ascending, complete or not.
 std::vector<std::int64_t> saved_steps(const std::filesystem::path& save);
 
-// Steps after `first` up to `last` with a readable manifest and files of the sizes that it names,
+// Steps after `first` with a readable manifest and files of the sizes that it names,
 // ascending.
-std::vector<std::int64_t> usable_steps(const std::filesystem::path& save,
-                                       std::int64_t first,
-                                       std::int64_t last);
+std::vector<std::int64_t> usable_steps(const std::filesystem::path& save, std::int64_t first);
 
 struct Found {
   std::filesystem::path folder;  // folder of a step

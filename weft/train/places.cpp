@@ -1,5 +1,7 @@
 #include "weft/train/places.h"
 
+#include <algorithm>
+
 #include "weft/base/error.h"
 #include "weft/base/files/file.h"
 #include "weft/base/files/folder_path.h"
@@ -14,6 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::text;
+
+// True if `inner` is the folder itself or below it.
+bool holds(const fs::path& folder, const fs::path& inner) {
+  std::error_code error;
+  // Without a slash at the end, which would be a component.
+  const auto whole = [&](const fs::path& path) {
+    const fs::path all = fs::weakly_canonical(path, error);
+    return all.has_filename() ? all : all.parent_path();
+  };
+  const fs::path outer = whole(folder), path = whole(inner);
+  if (error) return false;
+  return std::mismatch(outer.begin(), outer.end(), path.begin(), path.end()).first == outer.end();
+}
 
 // Steps done before the first step of this run.
 std::int64_t first_step_of(const std::optional<Resumption>& resumed) {
@@ -37,6 +52,18 @@ void require_folders(const config::Config& config) {
   for (const auto& [key, folder] : folders) {
     const std::string obstacle = base::folder_obstacle(folder);
     if (!obstacle.empty()) complaints.push_back(text("{}: {}", key, obstacle));
+  }
+  // Weights move to their folder at the end, which nothing else may have made by then.
+  const std::string& weights = config.checkpoint.save_hf;
+  for (const auto& [key, folder] : folders) {
+    if (weights.empty() || folder.empty() || &folder == &weights) continue;
+    if (!holds(weights, folder)) continue;
+    complaints.push_back(
+        text("checkpoint.save_hf: '{}' would hold {} = '{}' too: give the weights a "
+             "folder of their own",
+             weights,
+             key,
+             folder));
   }
   if (!complaints.empty()) throw base::ConfigError(std::move(complaints));
 }

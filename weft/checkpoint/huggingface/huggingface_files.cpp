@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 
 #include "weft/base/files/file.h"
 #include "weft/base/text.h"
@@ -63,7 +64,13 @@ std::vector<std::string> matching_names(const fs::path& folder, const Matches& m
 
 }  // namespace
 
-bool is_of_the_model(std::string_view name) { return name == "config.json" || is_weights(name); }
+bool is_of_the_model(std::string_view name) {
+  static const std::regex kModel(
+      "config\\.json|model\\.safetensors(\\.index\\.json)?|model-[0-9]{5}-of-[0-9]{5}\\."
+      "safetensors|"
+      "pytorch_model(-[0-9]{5}-of-[0-9]{5})?\\.bin(\\.index\\.json)?");
+  return std::regex_match(name.begin(), name.end(), kModel);
+}
 
 bool holds_weights(const fs::path& folder) { return !matching_names(folder, is_weights).empty(); }
 

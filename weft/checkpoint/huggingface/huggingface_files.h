@@ -9,7 +9,8 @@
 
 namespace weft::checkpoint {
 
-// True for config.json and weight files of any format: replacing a folder overwrites them.
+// True for config.json and files with the names that a model's own weights have: replacing a folder
+// overwrites them. Adapters, backups and other formats stay.
 bool is_of_the_model(std::string_view name);
 
 // True if the folder has a weight file.

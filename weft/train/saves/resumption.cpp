@@ -284,21 +284,20 @@ bool is_latest(const fs::path& save, const fs::path& step_folder) {
   }
 }
 
-// A run that continues from an earlier checkpoint than its folder's latest reaches the later steps
-// again. It may save at each of them, as an interrupted run does.
+// A run that continues from an earlier checkpoint than its folder's latest leaves the later ones
+// behind: from its own first save on, restarts replace them.
 std::string later_replacement_text(const config::Config& config, const Resumption& resumed) {
   const fs::path save = config.checkpoint.save;
   if (resumed.loads != Loads::Weights && is_latest(save, resumed.folder)) return "";
   const std::int64_t first = resumed.loads == Loads::Weights ? 0 : resumed.manifest.step;
-  std::vector<std::int64_t> later = checkpoint::usable_steps(save, first, config.train.train_iters);
+  std::vector<std::int64_t> later = checkpoint::usable_steps(save, first);
   if (later.empty()) return "";
   constexpr std::size_t kNamed = 8;
   const std::size_t more = later.size() > kNamed ? later.size() - kNamed : 0;
   later.resize(later.size() - more);
   return text(
-      "checkpoint.save: '{}' has checkpoints of step {}{}, which this run would replace, as it "
-      "goes "
-      "on after step {}: name another folder, or give --overwrite to replace them",
+      "checkpoint.save: '{}' has checkpoints of step {}{}, which this run would replace or leave "
+      "behind, as it goes on after step {}: name another folder, or give --overwrite",
       save.string(),
       fmt::join(later, ", "),
       more == 0 ? "" : text(" and {} more", more),
